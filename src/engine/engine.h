@@ -1,0 +1,86 @@
+// An engine is a model compiled for this machine. The interface has one implementation per runtime;
+// nothing above this folder asks which one it talks to.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+
+namespace sg {
+
+/// Progress of a long step: fraction 0–1 and a few words.
+using ProgressFn = std::function<void(double fraction, const std::string& note)>;
+
+/// "fp32": exact f32. "fp16": the fastest half type of the device, named in precision_used.
+enum class Precision { kFp32, kFp16 };
+const char* PrecisionName(Precision precision);
+
+struct EngineRequest {
+  std::string onnx_path;
+  std::string engines_folder;  ///< models/NAME/benchmarks/engines
+  std::string model_file_stem; ///< of "{stem}_dynamic_b{MAX}"
+  int max_batch = 1;
+  Precision precision = Precision::kFp16;
+};
+
+/// A built engine file and its sidecar ({file}.json), which holds the same values.
+struct EngineArtifact {
+  std::string path;
+  std::string onnx_sha256;
+  std::string device;           ///< "CPU"
+  std::string device_name;      ///< as the runtime names it
+  std::string runtime;          ///< "OpenVINO"
+  std::string runtime_version;
+  std::string precision_asked;  ///< "fp32" or "fp16"
+  std::string precision_used;   ///< "f32", "bf16", "f16"
+  int max_batch = 1;
+  uint64_t size_bytes = 0;
+  double build_s = 0;           ///< reading, compiling and exporting, when it was built
+  double load_s = 0;            ///< from the file to ready, measured after the build
+  bool reused = false;          ///< it was there already and is whole
+  std::string rebuild_reason;   ///< why an existing file was not used; empty when there was none
+  Json ToJson() const;
+  static Result<EngineArtifact> FromJson(const Json& json);
+};
+
+/// Inference alone, inputs ready in memory.
+struct EngineTiming {
+  int batch = 1;
+  double seconds = 0;            ///< measured, after warm-up
+  uint64_t inferences = 0;       ///< completed in that time
+  double throughput_qps = 0;     ///< inferences ÷ seconds
+  double images_per_s = 0;       ///< throughput_qps × batch
+  double latency_mean_ms = 0;    ///< one inference, start to completion, requests in flight as given
+  double latency_p99_ms = 0;
+  int requests_in_flight = 0;
+  double cpu_ms_per_image = 0;   ///< process CPU time ÷ images
+  std::string log_path;
+  Json ToJson() const;
+  static Result<EngineTiming> FromJson(const Json& json);
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  /// "OpenVINO" or "TensorRT": what reports and section titles say.
+  virtual std::string Name() const = 0;
+
+  /// Builds {stem}_dynamic_b{MAX} unless a whole, matching one is there. A stale or damaged file is
+  /// rebuilt, with the reason in the artifact. Nothing appears under the final name before it is whole.
+  virtual Result<EngineArtifact> Build(const EngineRequest& request, const ProgressFn& progress) = 0;
+
+  /// Runs `batch` images at a time for `seconds` after `warmup_s`, and writes the log to `log_path`.
+  virtual Result<EngineTiming> Time(const EngineArtifact& artifact, int batch, double warmup_s,
+                                    double seconds, const std::string& log_path,
+                                    const ProgressFn& progress) = 0;
+};
+
+/// The embedded engine: OpenVINO in streamgauge-worker.
+std::unique_ptr<Engine> MakeOpenVinoEngine();
+
+}  // namespace sg
