@@ -14,7 +14,7 @@ struct ClassThresholds {
   float pre_cluster = 0.2F;
   float post_cluster = 0.0F;
   float nms_iou = 0.3F;
-  int topk = 20;  ///< boxes kept of the class; negative: all
+  int topk = -1;  ///< boxes kept of the class; negative: all
 };
 
 struct ClusterSettings {
@@ -30,7 +30,7 @@ Status CheckClusterSettings(const ClusterSettings& settings);
 /// The boxes that nvinfer would attach, by class and then by falling score. Boxes of classes that
 /// `settings` does not know are dropped. Mode 2: within a class, a box whose IoU with a kept,
 /// better box is above nms_iou goes; mode 4: none goes for overlap. Both: scores below pre_cluster
-/// go first; then below post_cluster (mode 2); then all beyond topk. Any thread.
+/// go first; then those not above post_cluster (mode 2); then all beyond topk. Any thread.
 std::vector<Box> Cluster(std::vector<Box> boxes, const ClusterSettings& settings);
 
 /// How much NMS has to remove: the share of boxes, over all frames, that overlap a better-scored
@@ -43,6 +43,9 @@ struct DuplicateRate {
 };
 DuplicateRate MeasureDuplicateRate(const std::vector<std::vector<Box>>& boxes_of_frames,
                                    double iou);
+
+/// Above this share of duplicates NMS pays: one box in two hundred is what a viewer starts to see.
+inline constexpr double kDuplicateRateForNms = 0.005;
 
 /// 2 (NMS) or 4 (none), with the reason in words for the config and the report.
 struct ClusterDecision {

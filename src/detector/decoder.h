@@ -31,10 +31,11 @@ struct DetrTensors {
   int num_classes = 0;
 };
 
-/// One box for each query: its best class, if the score reaches that class's threshold. A score or
-/// coordinate that is not finite makes no box. Corners are clamped to [0, width−1] × [0, height−1];
-/// a box that lies outside is kept, flat, at the edge. `thresholds` is indexed by class.
-/// Order: as the queries. Any thread.
+/// What the model family's own post-processing does: every (query, class) whose score reaches the
+/// class's threshold is a box, the best `num_queries` of the frame are kept. A score or coordinate
+/// that is not finite makes no box. Corners are clamped to [0, width−1] × [0, height−1]; a box that
+/// lies outside is kept, flat, at the edge. `thresholds` is indexed by class.
+/// Order: falling score, then query, then class. Any thread.
 std::vector<Box> DecodeDetrSigmoid(const DetrTensors& tensors, int network_width,
                                    int network_height, const std::vector<float>& thresholds);
 

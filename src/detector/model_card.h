@@ -33,28 +33,29 @@ struct Preprocessing {
 };
 
 struct ModelCard {
-  std::string name;            ///< of models/NAME; matches [A-Za-z0-9._-]+
-  std::string architecture;    ///< e.g. "RTDetrForObjectDetection"
-  std::string licence;         ///< SPDX id of the model's card, or "unknown"
+  std::string name;                 ///< of models/NAME; matches [A-Za-z0-9._-]+
+  std::string architecture;         ///< e.g. "RTDetrForObjectDetection"
+  std::string licence;              ///< SPDX id of the model's card, or "unknown"
   std::vector<std::string> labels;  ///< index = class id
-  std::string labels_source;   ///< e.g. "config.json id2label"
+  std::string labels_source;        ///< e.g. "config.json id2label"
   Preprocessing preprocessing;
 
   HeadKind head = HeadKind::kDetrSigmoid;
-  std::string input_name;      ///< [N,3,H,W]
+  std::string input_name;  ///< [N,3,H,W]
   int input_width = 0;
   int input_height = 0;
-  std::string scores_output;   ///< e.g. "logits"
-  std::string boxes_output;    ///< e.g. "pred_boxes"
+  std::string scores_output;  ///< e.g. "logits"
+  std::string boxes_output;   ///< e.g. "pred_boxes"
   int num_queries = 0;
   int num_classes = 0;
 
-  double score_threshold = 0.25;                ///< pre-cluster-threshold
-  std::string score_threshold_source;           ///< where that number comes from
+  double score_threshold = 0.25;       ///< pre-cluster-threshold
+  std::string score_threshold_source;  ///< where that number comes from
   double nms_iou_threshold = 0.45;
   std::string nms_iou_source;
   int topk = 200;
-  /// 2: NMS; 4: none. Decided by measuring the duplicate rate on the user's frames; nullopt until then.
+  /// 2: NMS; 4: none. Decided by measuring the duplicate rate on the user's frames; nullopt until
+  /// then.
   std::optional<int> cluster_mode;
   std::string cluster_mode_reason;
 };

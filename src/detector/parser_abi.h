@@ -3,7 +3,8 @@
 // DeepStream's nvinfer (and our sginfer) loads a library with dlopen and calls the function that
 // `parse-bbox-func-name` names. Its types are C and std::vector, so the layout below must equal the
 // one of NVIDIA's nvdsinfer.h and nvdsinfer_custom_impl.h of DeepStream 9.1 byte for byte; the
-// static_asserts hold it. Names are NVIDIA's, since generated parsers compile against either header.
+// static_asserts hold it. Names are NVIDIA's, since generated parsers compile against either
+// header.
 #pragma once
 
 #include <cstddef>
@@ -57,10 +58,10 @@ typedef struct {
   std::vector<float>& perClassThreshold = perClassPreclusterThreshold;
 } NvDsInferParseDetectionParams;
 
-typedef bool (*NvDsInferParseCustomFunc)(
-    std::vector<NvDsInferLayerInfo> const& outputLayersInfo,
-    NvDsInferNetworkInfo const& networkInfo, NvDsInferParseDetectionParams const& detectionParams,
-    std::vector<NvDsInferObjectDetectionInfo>& objectList);
+typedef bool (*NvDsInferParseCustomFunc)(std::vector<NvDsInferLayerInfo> const& outputLayersInfo,
+                                         NvDsInferNetworkInfo const& networkInfo,
+                                         NvDsInferParseDetectionParams const& detectionParams,
+                                         std::vector<NvDsInferObjectDetectionInfo>& objectList);
 
 static_assert(sizeof(NvDsInferDims) == 40);
 static_assert(sizeof(NvDsInferLayerInfo) == 72);

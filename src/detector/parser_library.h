@@ -43,7 +43,8 @@ class ParserLibrary {
 NvDsInferLayerInfo DescribeOutput(const char* name, const std::vector<int>& dims,
                                   const float* data);
 
-/// The parameters that nvinfer passes: thresholds by class, from `classes`.
+/// The parameters that nvinfer passes: thresholds indexed by class. Do not copy or move the result:
+/// NVIDIA's struct holds a reference to its own member.
 NvDsInferParseDetectionParams DetectionParams(const std::vector<float>& pre_cluster_thresholds,
                                               const std::vector<float>& post_cluster_thresholds);
 

@@ -1,0 +1,1 @@
+#include "onnx/onnx_file.h"
