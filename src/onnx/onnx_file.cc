@@ -1,1 +1,201 @@
 #include "onnx/onnx_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <onnx/onnx_pb.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "base/files.h"
+#include "onnx/graph_check.h"
+
+namespace sg {
+namespace {
+
+constexpr uint64_t kMaxMessageBytes = 0x7fffffff;  // protobuf's limit
+
+std::string FirstBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(64, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  return bytes;
+}
+
+/// What is often found under the name of an .onnx file and is none.
+Status CheckIsNotSomethingElse(const std::string& path, uint64_t size) {
+  if (size == 0) return UserError(fmt::format("{}: is empty; download it again", path));
+  if (size > kMaxMessageBytes) {
+    return UserError(
+        fmt::format("{}: is {} bytes, an ONNX file holds at most 2 GB; save it with its weights as "
+                    "external data",
+                    path, size));
+  }
+  const std::string start = FirstBytes(path);
+  if (start.starts_with("version https://git-lfs")) {
+    return UserError(fmt::format(
+        "{}: is a Git LFS pointer, not the model; get the file itself with git lfs pull", path));
+  }
+  const size_t text = start.find_first_not_of(" \t\r\n");
+  if (text != std::string::npos && start[text] == '<') {
+    return UserError(
+        fmt::format("{}: is a web page, not an ONNX model; download the file itself", path));
+  }
+  return OkStatus();
+}
+
+Result<onnx::ModelProto> ParseModel(const std::string& path, uint64_t size) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return EnvironmentError(fmt::format("{}: cannot be opened", path));
+  google::protobuf::io::FileInputStream stream(descriptor);
+  stream.SetCloseOnDelete(true);
+  onnx::ModelProto model;
+  if (!model.ParseFromZeroCopyStream(&stream)) {
+    return UserError(
+        fmt::format("{}: truncated or damaged: its {} bytes are not a whole ONNX model; download "
+                    "or export it again",
+                    path, size));
+  }
+  return model;
+}
+
+OnnxTensor Describe(const onnx::ValueInfoProto& info) {
+  OnnxTensor tensor;
+  tensor.name = info.name();
+  if (!info.type().has_tensor_type()) {
+    tensor.elem_type = "not a tensor";
+    return tensor;
+  }
+  const auto& type = info.type().tensor_type();
+  tensor.elem_type = OnnxTypeName(type.elem_type());
+  tensor.has_shape = type.has_shape();
+  for (const auto& dim : type.shape().dim()) {
+    OnnxDim axis;
+    if (dim.has_dim_value()) axis.value = dim.dim_value();
+    axis.symbol = dim.dim_param();
+    tensor.dims.push_back(axis);
+  }
+  return tensor;
+}
+
+bool IsDefaultDomain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+Status CheckParts(const onnx::ModelProto& model, const std::string& path, uint64_t size) {
+  const char* missing = nullptr;
+  if (!model.has_graph() || model.graph().node_size() == 0) {
+    missing = "graph";
+  } else if (model.graph().input_size() == 0) {
+    missing = "input";
+  } else if (model.graph().output_size() == 0) {
+    missing = "output";
+  } else if (model.opset_import_size() == 0) {
+    missing = "opset";
+  }
+  if (missing == nullptr) return OkStatus();
+  return UserError(
+      fmt::format("{}: truncated, or not an ONNX model: no {} in its {} bytes; download or export "
+                  "it again",
+                  path, missing, size));
+}
+
+}  // namespace
+
+std::string OnnxDim::Text() const {
+  if (value) return fmt::format("{}", *value);
+  return symbol.empty() ? "?" : symbol;
+}
+
+std::string OnnxTensor::Text() const {
+  if (!has_shape) return fmt::format("{} [unknown shape] {}", name, elem_type);
+  std::vector<std::string> axes;
+  for (const OnnxDim& dim : dims) axes.push_back(dim.Text());
+  return fmt::format("{} [{}] {}", name, fmt::join(axes, ","), elem_type);
+}
+
+const OnnxTensor* OnnxSummary::FindOutput(const std::string& name) const {
+  for (const OnnxTensor& output : outputs) {
+    if (output.name == name) return &output;
+  }
+  return nullptr;
+}
+
+Result<OnnxSummary> ReadOnnxFile(const std::string& path) {
+  if (FolderExists(path)) return UserError(fmt::format("{}: is a folder, not an ONNX file", path));
+  if (!FileExists(path)) return UserError(fmt::format("{}: no such file", path));
+  OnnxSummary summary;
+  summary.path = path;
+  SG_ASSIGN_OR_RETURN(summary.size_bytes, FileSize(path));
+  SG_RETURN_IF_ERROR(CheckIsNotSomethingElse(path, summary.size_bytes));
+  SG_ASSIGN_OR_RETURN(const onnx::ModelProto model, ParseModel(path, summary.size_bytes));
+  SG_RETURN_IF_ERROR(CheckParts(model, path, summary.size_bytes));
+
+  GraphFacts facts;
+  SG_RETURN_IF_ERROR(CheckGraph(model, path, &facts));
+  for (const auto& [domain_and_type, count] : facts.operators) {
+    summary.operators.push_back({domain_and_type.first, domain_and_type.second, count});
+  }
+  summary.weight_bytes = facts.weight_bytes;
+  summary.external_files.assign(facts.external_files.begin(), facts.external_files.end());
+  summary.has_external_data = !facts.external_files.empty();
+
+  summary.ir_version = model.ir_version();
+  for (const auto& opset : model.opset_import()) {
+    if (IsDefaultDomain(opset.domain())) summary.opset = opset.version();
+  }
+  summary.producer = model.producer_name();
+  if (!model.producer_version().empty()) summary.producer += " " + model.producer_version();
+  std::set<std::string> function_domains;
+  for (const auto& function : model.functions()) function_domains.insert(function.domain());
+  summary.function_domains.assign(function_domains.begin(), function_domains.end());
+
+  std::set<std::string> initializers;
+  for (const auto& tensor : model.graph().initializer()) initializers.insert(tensor.name());
+  for (const auto& input : model.graph().input()) {
+    if (!initializers.contains(input.name())) summary.inputs.push_back(Describe(input));
+  }
+  for (const auto& output : model.graph().output()) summary.outputs.push_back(Describe(output));
+  if (summary.inputs.empty()) {
+    return UserError(
+        fmt::format("{}: has no input that is not a weight, so it takes no picture", path));
+  }
+  SG_ASSIGN_OR_RETURN(summary.sha256, Sha256File(path));
+  return summary;
+}
+
+Status CheckOperatorDomains(const OnnxSummary& summary) {
+  std::vector<std::string> foreign;
+  for (const OnnxOperator& op : summary.operators) {
+    const auto& own = summary.function_domains;
+    if (IsDefaultDomain(op.domain) || op.domain == "ai.onnx.ml" ||
+        std::find(own.begin(), own.end(), op.domain) != own.end()) {
+      continue;
+    }
+    foreign.push_back(fmt::format("{} ({})", op.type, op.domain));
+  }
+  if (foreign.empty()) return OkStatus();
+  return UnsupportedError(fmt::format(
+      "{}: uses operators outside the ONNX standard: {}; export the model again without "
+      "runtime-specific optimisation",
+      summary.path, fmt::join(foreign, ", ")));
+}
+
+std::optional<int64_t> FixedBatch(const OnnxSummary& summary) {
+  if (summary.inputs.empty() || summary.inputs.front().dims.empty()) return std::nullopt;
+  return summary.inputs.front().dims.front().value;
+}
+
+Status CheckBatch(const OnnxSummary& summary, int batch) {
+  const std::optional<int64_t> fixed = FixedBatch(summary);
+  if (!fixed || *fixed == batch) return OkStatus();
+  return UserError(
+      fmt::format("{}: its batch is fixed to {}, batch {} was asked for; export it again with a "
+                  "dynamic batch axis, or ask for batch {}",
+                  summary.path, *fixed, batch, *fixed));
+}
+
+}  // namespace sg
