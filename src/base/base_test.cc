@@ -39,7 +39,7 @@ TEST(Json, InvalidUtf8DoesNotThrow) {
 }
 
 JournalRecord BuildStep(const std::string& key) {
-  return {"build", key, {{"images_per_s", 161.5}}, 2.5, {"engine.blob"}};
+  return {"build", key, {{"images_per_s", 161.5}}, 2.5, {"engine.blob"}, ""};
 }
 
 TEST(Journal, AFinishedStepIsFoundAgainWithItsValues) {
@@ -56,6 +56,16 @@ TEST(Journal, AFinishedStepIsFoundAgainWithItsValues) {
   EXPECT_EQ(found->seconds, 2.5);
   EXPECT_FALSE(reopened->Find("build", "k2").has_value());
   EXPECT_FALSE(reopened->Find("report", "k1").has_value());
+}
+
+TEST(Journal, TheDigestFollowsValuesAndBytesAndOutlivesTheProcess) {
+  const TempFolder folder;
+  ASSERT_TRUE(WriteFileAtomic(folder / "engine.blob", "bytes").ok());
+  Result<Journal> journal = Journal::Open(folder.path());
+  const Result<JournalRecord> first = journal->Append(BuildStep("k1"));
+  EXPECT_EQ(Journal::Open(folder.path())->Find("build", "k1")->digest, first->digest);
+  ASSERT_TRUE(WriteFileAtomic(folder / "engine.blob", "other bytes").ok());
+  EXPECT_NE(journal->Append(BuildStep("k1"))->digest, first->digest);
 }
 
 TEST(Journal, AStepWhoseFileChangedOrWentIsNotDone) {
@@ -89,7 +99,7 @@ TEST(Journal, ACutLastLineIsDroppedAndTheRestKept) {
   ASSERT_TRUE(WriteFileAtomic(path, whole + whole.substr(0, whole.size() / 2)).ok());
   Result<Journal> reopened = Journal::Open(folder.path());
   EXPECT_TRUE(reopened->Find("build", "k1").has_value());
-  ASSERT_TRUE(reopened->Append({"report", "k", {}, 1, {}}).ok());
+  ASSERT_TRUE(reopened->Append({"report", "k", {}, 1, {}, ""}).ok());
   const Result<Journal> again = Journal::Open(folder.path());
   EXPECT_TRUE(again->Find("build", "k1").has_value());
   EXPECT_TRUE(again->Find("report", "k").has_value());

@@ -130,6 +130,13 @@ Status CopyFileAtomic(const std::string& from, const std::string& to) {
   });
 }
 
+Status RenameFile(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) return EnvironmentError(from + ": cannot be moved to " + to + ": " + error.message());
+  return OkStatus();
+}
+
 Status MakeFolders(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);

@@ -19,6 +19,9 @@ Status WriteFileAtomic(const std::string& path, const std::string& bytes);
 /// Copies a file by content, atomically (as WriteFileAtomic). The source may be of any size.
 Status CopyFileAtomic(const std::string& from, const std::string& to);
 
+/// Moves a file or folder within one file system, over an existing file.
+Status RenameFile(const std::string& from, const std::string& to);
+
 /// Creates `path` and its parents. kEnvironment when that is not permitted.
 Status MakeFolders(const std::string& path);
 

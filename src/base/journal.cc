@@ -10,6 +10,12 @@ namespace {
 
 constexpr char kFileName[] = ".journal.jsonl";
 
+std::string Digest(const Json& values, const std::vector<std::string>& hashes) {
+  std::string text = ToJsonLine(values);
+  for (const std::string& hash : hashes) text += "\n" + hash;
+  return Sha256(text);
+}
+
 }  // namespace
 
 Result<Journal> Journal::Open(const std::string& folder) {
@@ -31,6 +37,7 @@ Result<Journal> Journal::Open(const std::string& folder) {
         entry.record.files.push_back(file);
         entry.hashes.push_back(hash.get<std::string>());
       }
+      entry.record.digest = Digest(entry.record.values, entry.hashes);
       journal.entries_.push_back(std::move(entry));
     } catch (const Json::exception&) {
       continue;  // a record of another version: the step is done again
@@ -51,7 +58,7 @@ std::optional<JournalRecord> Journal::Find(const std::string& step, const std::s
   return found->record;
 }
 
-Status Journal::Append(JournalRecord record) {
+Result<JournalRecord> Journal::Append(JournalRecord record) {
   Entry entry;
   Json files = Json::object();
   for (const std::string& file : record.files) {
@@ -73,9 +80,10 @@ Status Journal::Append(JournalRecord record) {
     if (!text.empty() && text.back() != '\n') text.erase(text.rfind('\n') + 1);
   }
   SG_RETURN_IF_ERROR(WriteFileAtomic(path, text + ToJsonLine(line) + "\n"));
-  entry.record = std::move(record);
+  record.digest = Digest(record.values, entry.hashes);
+  entry.record = record;
   entries_.push_back(std::move(entry));
-  return OkStatus();
+  return record;
 }
 
 }  // namespace sg

@@ -20,6 +20,7 @@ struct JournalRecord {
   Json values;                      ///< what later steps need of this one
   double seconds = 0;               ///< how long the step took when it ran
   std::vector<std::string> files;   ///< relative to the journal's folder
+  std::string digest;               ///< of the values and the files' bytes; set by the journal
 };
 
 class Journal {
@@ -30,8 +31,9 @@ class Journal {
   /// The step's record, if it was done with this key and its files are unchanged.
   std::optional<JournalRecord> Find(const std::string& step, const std::string& key) const;
 
-  /// Hashes the record's files and appends it, synced. kInternal when a file is missing.
-  Status Append(JournalRecord record);
+  /// Hashes the record's files and appends it, synced; returns it with its digest. kInternal when a
+  /// file is missing.
+  Result<JournalRecord> Append(JournalRecord record);
 
  private:
   struct Entry {
