@@ -18,6 +18,7 @@ using ProgressFn = std::function<void(double fraction, const std::string& note)>
 /// "fp32": exact f32. "fp16": the fastest half type of the device, named in precision_used.
 enum class Precision { kFp32, kFp16 };
 const char* PrecisionName(Precision precision);
+Result<Precision> PrecisionFromName(const std::string& name);
 
 struct EngineRequest {
   std::string onnx_path;
@@ -25,6 +26,19 @@ struct EngineRequest {
   std::string model_file_stem; ///< of "{stem}_dynamic_b{MAX}"
   int max_batch = 1;
   Precision precision = Precision::kFp16;
+  /// Pixel (0–255) to network value, compiled into the engine: y = net_scale_factor * (x - offsets[c]),
+  /// offsets in the network's channel order; empty: none.
+  double net_scale_factor = 1.0;
+  std::vector<double> offsets;
+  Json ToJson() const;
+  static Result<EngineRequest> FromJson(const Json& json);
+};
+
+/// One input or output of the network.
+struct EngineTensor {
+  std::string name;
+  std::string type;           ///< of the network's own tensor: "f32", "i64", …
+  std::vector<size_t> shape;  ///< without the batch axis
 };
 
 /// A built engine file and its sidecar ({file}.json), which holds the same values.
@@ -33,12 +47,18 @@ struct EngineArtifact {
   std::string onnx_sha256;
   std::string device;           ///< "CPU"
   std::string device_name;      ///< as the runtime names it
+  std::string cpu_features;     ///< Processor::FeatureKey() of the machine that built it
   std::string runtime;          ///< "OpenVINO"
   std::string runtime_version;
   std::string precision_asked;  ///< "fp32" or "fp16"
   std::string precision_used;   ///< "f32", "bf16", "f16"
   int max_batch = 1;
+  double net_scale_factor = 1.0;
+  std::vector<double> offsets;
+  EngineTensor input;           ///< shape 3,H,W
+  std::vector<EngineTensor> outputs;
   uint64_t size_bytes = 0;
+  std::string sha256;           ///< of the engine file
   double build_s = 0;           ///< reading, compiling and exporting, when it was built
   double load_s = 0;            ///< from the file to ready, measured after the build
   bool reused = false;          ///< it was there already and is whole
@@ -82,5 +102,11 @@ class Engine {
 
 /// The embedded engine: OpenVINO in streamgauge-worker.
 std::unique_ptr<Engine> MakeOpenVinoEngine();
+
+/// {engines_folder}/{stem}_dynamic_b{MAX}.blob: where the embedded engine keeps what it built.
+std::string OpenVinoEnginePath(const EngineRequest& request);
+
+/// Reads an engine file's sidecar ({path}.json). kUser when it is missing or is not one.
+Result<EngineArtifact> ReadSidecar(const std::string& engine_path);
 
 }  // namespace sg

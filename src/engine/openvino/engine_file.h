@@ -3,10 +3,12 @@
 // (measured on a 2-core EPYC in bf16: 161 against 140 images/s at batch 1, 179 against 157 at 4).
 // Any number of frames up to MAX runs as one MAX request or as single ones.
 //
+// The network's input takes u8 pictures, NHWC, channels in the network's order, one image after
+// another; scale and offsets are compiled in.
+//
 // Linked by streamgauge-worker and by the GStreamer plugin; never by the command line.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <openvino/openvino.hpp>
 #include <string>
@@ -14,19 +16,13 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/openvino/container.h"
 
 namespace sg::openvino {
 
-/// The network's input, as preprocessing has to fill it: u8 RGB or BGR, NHWC, one image after
-/// another. The conversion to the network's type, layout, scale and offsets is compiled in.
-struct InputSpec {
-  double net_scale_factor = 1.0;
-  std::vector<double> offsets;
-};
-
-/// Compiles and writes the file and its sidecar. Progress and errors as Engine::Build.
-Result<EngineArtifact> BuildEngineFile(const EngineRequest& request, const InputSpec& input,
-                                       const ProgressFn& progress);
+/// Compiles and writes the file and its sidecar, unless a matching one is there. Progress and errors
+/// as Engine::Build.
+Result<EngineArtifact> BuildEngineFile(const EngineRequest& request, const ProgressFn& progress);
 
 struct OutputSpec {
   std::string name;
@@ -34,7 +30,8 @@ struct OutputSpec {
   std::vector<size_t> shape;  ///< without the batch axis
 };
 
-/// A loaded engine file. Thread-safe after Load.
+/// A loaded engine file. Thread-safe after Load. Requests made from it must not outlive it: their
+/// weights may lie in the mapped file.
 class LoadedEngine {
  public:
   /// kUser for a damaged file, kEnvironment for one of another machine or OpenVINO; both name the
@@ -42,9 +39,10 @@ class LoadedEngine {
   static Result<std::unique_ptr<LoadedEngine>> Load(const std::string& path,
                                                     const std::string& expect_onnx_sha256);
 
-  const EngineArtifact& artifact() const { return artifact_; }
-  int input_width() const { return input_width_; }
-  int input_height() const { return input_height_; }
+  /// sha256 is empty: the parts were checked, not the file as one.
+  const EngineArtifact& artifact() const { return file_.artifact(); }
+  int input_width() const { return static_cast<int>(artifact().input.shape[2]); }
+  int input_height() const { return static_cast<int>(artifact().input.shape[1]); }
   const std::vector<OutputSpec>& outputs() const { return outputs_; }
 
   /// Batches that have a compiled model of their own, ascending: {1} or {1, MAX}.
@@ -55,16 +53,13 @@ class LoadedEngine {
   int optimal_requests(int batch);
 
  private:
-  EngineArtifact artifact_;
-  int input_width_ = 0;
-  int input_height_ = 0;
+  explicit LoadedEngine(MappedEngineFile file) : file_(std::move(file)) {}
+  Status Import();
+
+  MappedEngineFile file_;
   std::vector<OutputSpec> outputs_;
   std::vector<int> batches_;
   std::vector<ov::CompiledModel> compiled_;
 };
-
-/// Engine::Time on a loaded engine, in this process.
-Result<EngineTiming> TimeEngine(LoadedEngine& engine, int batch, double warmup_s, double seconds,
-                                const ProgressFn& progress);
 
 }  // namespace sg::openvino

@@ -1,0 +1,273 @@
+#include "engine/openvino/timing.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "engine/openvino/compile.h"
+
+namespace sg::openvino {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Requests that wait while a stream works; with one alone each stream idles between two.
+constexpr int kRequestsPerStream = 2;
+
+double ProcessCpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+struct Completed {
+  Clock::time_point start;
+  Clock::time_point end;
+};
+
+/// Requests that start again by themselves as they complete. Only a request's own callback touches its
+/// slot, so slots need no lock; `mutex` guards `error`.
+class RequestLoop {
+ public:
+  RequestLoop(ov::CompiledModel& compiled, int requests) {
+    std::mt19937 random(1);  // the same pictures each time
+    for (int i = 0; i < requests; ++i) {
+      auto slot = std::make_unique<Slot>();
+      slot->request = compiled.create_infer_request();
+      ov::Tensor input = slot->request.get_input_tensor();
+      auto* pixels = input.data<uint8_t>();
+      for (size_t k = 0; k < input.get_byte_size(); ++k) pixels[k] = static_cast<uint8_t>(random());
+      slot->request.set_callback(
+          [this, raw = slot.get()](std::exception_ptr failure) { OnDone(*raw, failure); });
+      slots_.push_back(std::move(slot));
+    }
+  }
+  /// Callbacks refer to this object, so it waits for them.
+  ~RequestLoop() { Stop(); }
+
+  void Start() {
+    for (auto& slot : slots_) Launch(*slot);
+  }
+
+  void Stop() {
+    stopping_ = true;
+    for (auto& slot : slots_) {
+      try {
+        // A request that started itself again just before `stopping_` is waited for as well.
+        while (slot->busy) slot->request.wait();
+      } catch (const std::exception&) {
+        // Its callback has recorded why.
+      }
+    }
+  }
+
+  uint64_t done() const { return done_; }
+  bool failed() const { return failed_; }
+  std::string error() {
+    std::lock_guard lock(mutex_);
+    return error_;
+  }
+
+  /// REQUIRES: stopped.
+  std::vector<Completed> CompletedWithin(Clock::time_point begin, Clock::time_point end) const {
+    std::vector<Completed> all;
+    for (const auto& slot : slots_) {
+      for (const Completed& one : slot->completed) {
+        if (one.end > begin && one.end <= end) all.push_back(one);
+      }
+    }
+    return all;
+  }
+
+ private:
+  struct Slot {
+    ov::InferRequest request;
+    Clock::time_point start;
+    std::vector<Completed> completed;
+    std::atomic<bool> busy{false};
+  };
+
+  void Launch(Slot& slot) {
+    try {
+      slot.busy = true;
+      slot.start = Clock::now();
+      slot.request.start_async();
+    } catch (const std::exception& e) {
+      slot.busy = false;
+      Fail(e.what());
+    }
+  }
+
+  void OnDone(Slot& slot, std::exception_ptr failure) {
+    const Clock::time_point end = Clock::now();
+    if (failure) {
+      try {
+        std::rethrow_exception(failure);
+      } catch (const std::exception& e) {
+        Fail(e.what());
+      } catch (...) {
+        Fail("unknown failure");
+      }
+    } else {
+      slot.completed.push_back({slot.start, end});
+      ++done_;
+    }
+    if (failure || stopping_) {
+      slot.busy = false;
+    } else {
+      Launch(slot);
+    }
+  }
+
+  void Fail(const std::string& why) {
+    std::lock_guard lock(mutex_);
+    if (!failed_) error_ = why;
+    failed_ = true;
+  }
+
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<uint64_t> done_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::string error_;
+};
+
+std::string LogText(const LoadedEngine& engine, const EngineTiming& timing, double warmup_s,
+                    const std::vector<std::string>& seconds) {
+  const EngineArtifact& artifact = engine.artifact();
+  std::string text = fmt::format(
+      "streamgauge engine time\n"
+      "engine: {}\nonnx sha256: {}\nruntime: {} {}\ndevice: {} ({})\n"
+      "precision: {} asked, {} used\nbatch: {}\nrequests in flight: {}\n"
+      "warm-up: {:.1f} s\n\n",
+      artifact.path, artifact.onnx_sha256, artifact.runtime, artifact.runtime_version,
+      artifact.device, artifact.device_name, artifact.precision_asked, artifact.precision_used,
+      timing.batch, timing.requests_in_flight, warmup_s);
+  for (const std::string& line : seconds) text += line + "\n";
+  text += fmt::format(
+      "\nmeasured: {:.3f} s, {} inferences\nthroughput: {:.3f} qps, {:.3f} images/s\n"
+      "latency: mean {:.3f} ms, p99 {:.3f} ms\ncpu: {:.3f} ms per image\n",
+      timing.seconds, timing.inferences, timing.throughput_qps, timing.images_per_s,
+      timing.latency_mean_ms, timing.latency_p99_ms, timing.cpu_ms_per_image);
+  return text;
+}
+
+/// The value that 99 % of the latencies do not exceed (nearest rank).
+double Percentile99(std::vector<double> values) {
+  const auto rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(values.size())));
+  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(rank, 1) - 1);
+  std::nth_element(values.begin(), nth, values.end());
+  return *nth;
+}
+
+void Summarise(const std::vector<Completed>& completed, double seconds, double cpu_seconds,
+               EngineTiming* timing) {
+  std::vector<double> latencies_ms;
+  double sum_ms = 0;
+  for (const Completed& one : completed) {
+    latencies_ms.push_back(Seconds(one.end - one.start) * 1e3);
+    sum_ms += latencies_ms.back();
+  }
+  const auto count = static_cast<double>(completed.size());
+  timing->seconds = seconds;
+  timing->inferences = completed.size();
+  timing->throughput_qps = count / seconds;
+  timing->images_per_s = timing->throughput_qps * timing->batch;
+  timing->latency_mean_ms = sum_ms / count;
+  timing->latency_p99_ms = Percentile99(std::move(latencies_ms));
+  timing->cpu_ms_per_image = cpu_seconds * 1e3 / (count * timing->batch);
+}
+
+}  // namespace
+
+Result<EngineTiming> TimeEngine(LoadedEngine& engine, const TimeRequest& request,
+                                const ProgressFn& progress) {
+  const auto& batches = engine.batches();
+  if (std::find(batches.begin(), batches.end(), request.batch) == batches.end())
+    return UserError(fmt::format("{}: holds batch {}, and batch {} was asked for",
+                                 engine.artifact().path, fmt::join(batches, " and "),
+                                 request.batch));
+  if (!(request.seconds > 0)) return UserError("the time to measure must be above 0 s");
+  EngineTiming timing;
+  timing.batch = request.batch;
+  timing.log_path = request.log_path;
+  timing.requests_in_flight = request.requests_in_flight;
+  std::vector<std::string> log_lines;
+  try {
+    ov::CompiledModel& compiled = engine.compiled(request.batch);
+    if (timing.requests_in_flight <= 0)
+      timing.requests_in_flight = std::max(
+          engine.optimal_requests(request.batch),
+          kRequestsPerStream * std::max<int>(1, compiled.get_property(ov::num_streams).num));
+    RequestLoop loop(compiled, timing.requests_in_flight);
+    const Clock::time_point start = Clock::now();
+    loop.Start();
+
+    // Until the clock (and the least count) says so; each second is reported.
+    const auto run = [&](double length_s, uint64_t least, double fraction_from, double fraction_to,
+                         const char* note, std::vector<std::string>* lines) {
+      const Clock::time_point begin = Clock::now();
+      const uint64_t done_before = loop.done();
+      uint64_t done_last = done_before;
+      double second_begin_s = 0;
+      while (!loop.failed() && !Interrupted()) {
+        const double elapsed_s = Seconds(Clock::now() - begin);
+        const bool over = elapsed_s >= length_s && loop.done() - done_before >= least;
+        if (over || elapsed_s - second_begin_s >= 1) {
+          const uint64_t done = loop.done();
+          const double length = elapsed_s - second_begin_s;
+          if (lines && length > 0.2)
+            lines->push_back(fmt::format(
+                "{:.1f} s: {:.1f} images/s", elapsed_s,
+                static_cast<double>(done - done_last) * timing.batch / length));
+          if (progress)
+            progress(fraction_from + (fraction_to - fraction_from) * std::min(1.0, elapsed_s / length_s),
+                     note);
+          done_last = done;
+          second_begin_s = elapsed_s;
+        }
+        if (over) break;
+        const double next_s = std::min(second_begin_s + 1, std::max(length_s, elapsed_s + 0.01));
+        std::this_thread::sleep_for(std::chrono::duration<double>(
+            std::clamp(next_s - elapsed_s, 0.001, 0.1)));
+      }
+    };
+    const double whole_s = request.warmup_s + request.seconds;
+    if (request.warmup_s > 0)
+      run(request.warmup_s, static_cast<uint64_t>(timing.requests_in_flight), 0,
+          request.warmup_s / whole_s, "warm-up", nullptr);
+    const Clock::time_point begin = Clock::now();
+    const double cpu_begin_s = ProcessCpuSeconds();
+    run(request.seconds, kMinInferences, request.warmup_s / whole_s, 1, "timing", &log_lines);
+    const Clock::time_point end = Clock::now();
+    const double cpu_s = ProcessCpuSeconds() - cpu_begin_s;
+    loop.Stop();
+    (void)start;
+    if (loop.failed())
+      return InternalError("inference failed: " + MeaningfulLine(loop.error()));
+    if (Interrupted()) return InterruptedError();
+    Summarise(loop.CompletedWithin(begin, end), Seconds(end - begin), cpu_s, &timing);
+  } catch (const std::exception& e) {
+    return InternalError("timing the engine: " + MeaningfulLine(e.what()));
+  }
+  if (!request.log_path.empty())
+    SG_RETURN_IF_ERROR(WriteFileAtomic(request.log_path,
+                                       LogText(engine, timing, request.warmup_s, log_lines)));
+  return timing;
+}
+
+}  // namespace sg::openvino
