@@ -323,7 +323,7 @@ gboolean gst_sg_mux_sink_query(GstPad* pad, GstObject* parent, GstQuery* query) 
 // Source side ------------------------------------------------------------------------------------
 
 void StartStream(GstSgMux* self) {
-  gchar* stream_id = gst_pad_create_stream_id(self->srcpad, GST_ELEMENT(self), nullptr);
+  gchar* stream_id = g_strdup_printf("%s/%u", GST_OBJECT_NAME(self), gst_util_group_id_next());
   GstEvent* event = gst_event_new_stream_start(stream_id);
   gst_event_set_group_id(event, gst_util_group_id_next());
   gst_pad_push_event(self->srcpad, event);

@@ -2,8 +2,8 @@
 #include <gst/gst.h>
 
 // clang-format off
-#define SG_FOR_EACH_ELEMENT(X)
-
+#define SG_FOR_EACH_ELEMENT(X) \
+  X(sgmux)
 // clang-format on
 
 #define SG_DECLARE(name) GST_ELEMENT_REGISTER_DECLARE(name)
