@@ -18,8 +18,7 @@ struct Pair {
 
 double CornerDistance(const Box& a, const Box& b) {
   const auto far = [](float x, float y) { return std::abs(double{x} - double{y}); };
-  return std::max({far(a.left, b.left), far(a.top, b.top),
-                   far(a.left + a.width, b.left + b.width),
+  return std::max({far(a.left, b.left), far(a.top, b.top), far(a.left + a.width, b.left + b.width),
                    far(a.top + a.height, b.top + b.height)});
 }
 

@@ -15,8 +15,8 @@ TEST(BoxCompare, EqualBoxesDifferByNothing) {
 }
 
 TEST(BoxCompare, TheFarthestCornerAndScoreCount) {
-  const BoxDifference difference = CompareBoxes({{{0, 10, 20, 30, 40, 0.9F}}},
-                                                {{{0, 10.5F, 20, 31, 40, 0.8F}}}, 0.5);
+  const BoxDifference difference =
+      CompareBoxes({{{0, 10, 20, 30, 40, 0.9F}}}, {{{0, 10.5F, 20, 31, 40, 0.8F}}}, 0.5);
   EXPECT_NEAR(difference.max_box_px, 1.5, 1e-5);
   EXPECT_NEAR(difference.max_score, 0.1, 1e-5);
 }
