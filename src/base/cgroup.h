@@ -8,8 +8,8 @@
 namespace sg {
 
 struct CgroupLimits {
-  std::optional<double> cpu_cores;         ///< quota ÷ period; the tightest of the group and its parents
-  std::optional<uint64_t> memory_bytes;    ///< the tightest limit
+  std::optional<double> cpu_cores;  ///< quota ÷ period; the tightest of the group and its parents
+  std::optional<uint64_t> memory_bytes;       ///< the tightest limit
   std::optional<uint64_t> memory_used_bytes;  ///< of the group that has that limit
 };
 
@@ -17,17 +17,19 @@ struct CgroupLimits {
 /// /proc and /sys, for tests.
 CgroupLimits ReadCgroupLimits(const std::string& root = "");
 
-/// "max 100000" or "150000 100000" (version 2's cpu.max) as cores; nullopt for no limit or nonsense.
+/// "max 100000" or "150000 100000" (version 2's cpu.max) as cores; nullopt for no limit or
+/// nonsense.
 std::optional<double> ParseCpuMax(const std::string& text);
 
-/// Version 1's cpu.cfs_quota_us and cpu.cfs_period_us as cores; nullopt for no limit (-1) or nonsense.
+/// Version 1's cpu.cfs_quota_us and cpu.cfs_period_us as cores; nullopt for no limit (-1) or
+/// nonsense.
 std::optional<double> ParseCfsQuota(const std::string& quota, const std::string& period);
 
 /// "max", or bytes; version 1's "no limit" (a number near 2^63) is nullopt too.
 std::optional<uint64_t> ParseMemoryLimit(const std::string& text);
 
-/// Where /proc/self/cgroup puts this process in one controller of version 1 ("cpu", "memory"), or in
-/// version 2 for an empty name. nullopt when it is not there.
+/// Where /proc/self/cgroup puts this process in one controller of version 1 ("cpu", "memory"), or
+/// in version 2 for an empty name. nullopt when it is not there.
 std::optional<std::string> CgroupPath(const std::string& proc_self_cgroup,
                                       const std::string& controller);
 

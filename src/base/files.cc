@@ -243,4 +243,8 @@ std::string ProgramFolder() {
   return fs::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
+std::string PluginFolder() {
+  return AbsolutePath(JoinPath(ProgramFolder(), "../lib/gstreamer-1.0"));
+}
+
 }  // namespace sg

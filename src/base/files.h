@@ -52,5 +52,7 @@ std::string BaseName(const std::string& path);
 std::string AbsolutePath(const std::string& path);
 /// The folder of the running program's file.
 std::string ProgramFolder();
+/// The folder of our GStreamer plugin, which is installed beside the programs.
+std::string PluginFolder();
 
 }  // namespace sg

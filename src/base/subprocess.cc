@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,8 +92,12 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 
 /// In the child, between fork and exec: only async-signal-safe calls.
 [[noreturn]] void ExecChild(const char* program, char* const* argv, char* const* envp,
-                            const char* folder, int in, int out, int err, int failure) {
+                            const char* folder, pid_t parent, int in, int out, int err,
+                            int failure) {
   setpgid(0, 0);
+  // A parent that is killed cannot end its child; the kernel does.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
   for (int signal_number : {SIGINT, SIGTERM, SIGPIPE}) signal(signal_number, SIG_DFL);
   dup2(in, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
@@ -219,10 +224,11 @@ Result<SubprocessExit> RunSubprocess(const Subprocess& job) {
   const std::vector<char*> argv = Pointers(arguments);
   const std::vector<char*> envp = Pointers(environment);
   const Clock::time_point start = Clock::now();
+  const pid_t self = getpid();
   const pid_t pid = fork();
   if (pid < 0) return EnvironmentError(job.argv[0] + ": cannot be started: " + std::strerror(errno));
   if (pid == 0)
-    ExecChild(program.c_str(), argv.data(), envp.data(), job.folder.c_str(), in.read_end,
+    ExecChild(program.c_str(), argv.data(), envp.data(), job.folder.c_str(), self, in.read_end,
               out.write_end, err.write_end, failure.write_end);
   setpgid(pid, pid);  // both sides set it, so that neither can be too late
   for (int* end : {&in.read_end, &out.write_end, &err.write_end, &failure.write_end})

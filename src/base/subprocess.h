@@ -1,5 +1,5 @@
 // Other programs, started with an argument array and never through a shell. A child leads its own
-// process group, runs under LC_ALL=C, has a deadline, and is ended as a group.
+// process group, runs under LC_ALL=C, has a deadline, is ended as a group, and dies with us.
 #pragma once
 
 #include <functional>
