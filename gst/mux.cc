@@ -4,7 +4,8 @@
  *
  * Forms batches of the frames of several sources; stands for nvstreammux. The batch holds the
  * sources' own buffers, each with its source id, number and capture time: pixels are not copied or
- * scaled. #sgmux:width and #sgmux:height only set the coordinate space of boxes.
+ * scaled. #sgmux:width and #sgmux:height only set the coordinate space of boxes. Frames leave with
+ * their running time as time stamp, so that all sources share one segment.
  *
  * A source that ended, or that kept a batch waiting for five seconds, does not hold up the others.
  * Each source's end travels downstream as a serialised custom event, "sg-source-eos".
@@ -204,6 +205,8 @@ GstFlowReturn gst_sg_mux_chain(GstPad* pad, GstObject* parent, GstBuffer* buffer
   auto frame = std::make_unique<QueuedFrame>(buffer, sink->caps);
   frame->source_id = sink->source_id;
   frame->running_time_ns = RunningTime(*sink, buffer);
+  GST_BUFFER_PTS(buffer) = frame->running_time_ns.value_or(GST_CLOCK_TIME_NONE);
+  GST_BUFFER_DTS(buffer) = GST_CLOCK_TIME_NONE;
 
   Lock lock(mux->mutex);
   facts->source_id = sink->source_id;

@@ -3,7 +3,11 @@
 
 // clang-format off
 #define SG_FOR_EACH_ELEMENT(X) \
-  X(sgmux)
+  X(sgmux)                     \
+  X(sginfer)                   \
+  X(sgdemux)                   \
+  X(sgosd)                     \
+  X(sgkitti)
 // clang-format on
 
 #define SG_DECLARE(name) GST_ELEMENT_REGISTER_DECLARE(name)
