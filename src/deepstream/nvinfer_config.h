@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "detector/cluster.h"
+#include "detector/label_file.h"
 
 namespace sg {
 
@@ -62,10 +63,6 @@ struct NvinferConfig {
 
 /// Reads a .txt or .yml/.yaml nvinfer config. kUser names file:line for anything malformed.
 Result<NvinferConfig> ReadNvinferConfig(const std::string& path);
-
-/// The labels of a label file, one a line, index = class id. Of a line with ';' the part before
-/// the first one counts, as for nvinfer's detectors. kUser when there is none.
-Result<std::vector<std::string>> ReadLabelFile(const std::string& path);
 
 /// How the config's boxes are clustered, checked (CheckClusterSettings). cluster-mode 0 is what
 /// DeepStream 9.1 makes of it: NMS at IoU 0.5, the 20 best of each class.

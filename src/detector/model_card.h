@@ -36,6 +36,7 @@ struct ModelCard {
   std::string name;                 ///< of models/NAME; matches [A-Za-z0-9._-]+
   std::string architecture;         ///< e.g. "RTDetrForObjectDetection"
   std::string licence;              ///< SPDX id of the model's card, or "unknown"
+  std::vector<std::string> notes;   ///< what was assumed or changed, one line each, for the user
   std::vector<std::string> labels;  ///< index = class id
   std::string labels_source;        ///< e.g. "config.json id2label"
   Preprocessing preprocessing;
@@ -54,8 +55,8 @@ struct ModelCard {
   double nms_iou_threshold = 0.45;
   std::string nms_iou_source;
   int topk = 200;
-  /// 2: NMS; 4: none. Decided by measuring the duplicate rate on the user's frames; nullopt until
-  /// then.
+  /// 2: NMS; 4: none. Decided (DecideClusterMode) by measuring the duplicate rate on the user's
+  /// frames; nullopt until then.
   std::optional<int> cluster_mode;
   std::string cluster_mode_reason;
 };
