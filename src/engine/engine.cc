@@ -14,7 +14,8 @@ Result<T> FromJsonObject(const Json& json, const char* what, Read read) {
     return value;
   } catch (const Json::exception& e) {
     std::string why = e.what();
-    if (const size_t bracket = why.find("] "); bracket != std::string::npos) why.erase(0, bracket + 2);
+    if (const size_t bracket = why.find("] "); bracket != std::string::npos)
+      why.erase(0, bracket + 2);
     return UserError(std::string(what) + ": " + why);
   }
 }
@@ -51,18 +52,18 @@ Json EngineRequest::ToJson() const {
 }
 
 Result<EngineRequest> EngineRequest::FromJson(const Json& json) {
-  SG_ASSIGN_OR_RETURN(EngineRequest request,
-                      (FromJsonObject<EngineRequest>(
-                          json, "engine request", [](const Json& j, EngineRequest* r) {
-                            r->onnx_path = j.at("onnx_path").get<std::string>();
-                            r->engines_folder = j.at("engines_folder").get<std::string>();
-                            r->model_file_stem = j.at("model_file_stem").get<std::string>();
-                            r->max_batch = j.at("max_batch").get<int>();
-                            r->net_scale_factor = j.at("net_scale_factor").get<double>();
-                            r->offsets = j.at("offsets").get<std::vector<double>>();
-                            // Checked here so that reading the name below cannot throw.
-                            (void)j.at("precision").get<std::string>();
-                          })));
+  SG_ASSIGN_OR_RETURN(
+      EngineRequest request,
+      (FromJsonObject<EngineRequest>(json, "engine request", [](const Json& j, EngineRequest* r) {
+        r->onnx_path = j.at("onnx_path").get<std::string>();
+        r->engines_folder = j.at("engines_folder").get<std::string>();
+        r->model_file_stem = j.at("model_file_stem").get<std::string>();
+        r->max_batch = j.at("max_batch").get<int>();
+        r->net_scale_factor = j.at("net_scale_factor").get<double>();
+        r->offsets = j.at("offsets").get<std::vector<double>>();
+        // Checked here so that reading the name below cannot throw.
+        (void)j.at("precision").get<std::string>();
+      })));
   SG_ASSIGN_OR_RETURN(request.precision, PrecisionFromName(json["precision"].get<std::string>()));
   return request;
 }

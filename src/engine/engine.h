@@ -22,12 +22,12 @@ Result<Precision> PrecisionFromName(const std::string& name);
 
 struct EngineRequest {
   std::string onnx_path;
-  std::string engines_folder;  ///< models/NAME/benchmarks/engines
-  std::string model_file_stem; ///< of "{stem}_dynamic_b{MAX}"
+  std::string engines_folder;   ///< models/NAME/benchmarks/engines
+  std::string model_file_stem;  ///< of "{stem}_dynamic_b{MAX}"
   int max_batch = 1;
   Precision precision = Precision::kFp16;
-  /// Pixel (0–255) to network value, compiled into the engine: y = net_scale_factor * (x - offsets[c]),
-  /// offsets in the network's channel order; empty: none.
+  /// Pixel (0–255) to network value, compiled into the engine: y = net_scale_factor * (x -
+  /// offsets[c]), offsets in the network's channel order; empty: none.
   double net_scale_factor = 1.0;
   std::vector<double> offsets;
   Json ToJson() const;
@@ -45,24 +45,24 @@ struct EngineTensor {
 struct EngineArtifact {
   std::string path;
   std::string onnx_sha256;
-  std::string device;           ///< "CPU"
-  std::string device_name;      ///< as the runtime names it
-  std::string cpu_features;     ///< Processor::FeatureKey() of the machine that built it
-  std::string runtime;          ///< "OpenVINO"
+  std::string device;        ///< "CPU"
+  std::string device_name;   ///< as the runtime names it
+  std::string cpu_features;  ///< Processor::FeatureKey() of the machine that built it
+  std::string runtime;       ///< "OpenVINO"
   std::string runtime_version;
   std::string precision_asked;  ///< "fp32" or "fp16"
   std::string precision_used;   ///< "f32", "bf16", "f16"
   int max_batch = 1;
   double net_scale_factor = 1.0;
   std::vector<double> offsets;
-  EngineTensor input;           ///< shape 3,H,W
+  EngineTensor input;  ///< shape 3,H,W
   std::vector<EngineTensor> outputs;
   uint64_t size_bytes = 0;
-  std::string sha256;           ///< of the engine file
-  double build_s = 0;           ///< reading, compiling and exporting, when it was built
-  double load_s = 0;            ///< from the file to ready, measured after the build
-  bool reused = false;          ///< it was there already and is whole
-  std::string rebuild_reason;   ///< why an existing file was not used; empty when there was none
+  std::string sha256;          ///< of the engine file
+  double build_s = 0;          ///< reading, compiling and exporting, when it was built
+  double load_s = 0;           ///< from the file to ready, measured after the build
+  bool reused = false;         ///< it was there already and is whole
+  std::string rebuild_reason;  ///< why an existing file was not used; empty when there was none
   Json ToJson() const;
   static Result<EngineArtifact> FromJson(const Json& json);
 };
@@ -70,14 +70,14 @@ struct EngineArtifact {
 /// Inference alone, inputs ready in memory.
 struct EngineTiming {
   int batch = 1;
-  double seconds = 0;            ///< measured, after warm-up
-  uint64_t inferences = 0;       ///< completed in that time
-  double throughput_qps = 0;     ///< inferences ÷ seconds
-  double images_per_s = 0;       ///< throughput_qps × batch
-  double latency_mean_ms = 0;    ///< one inference, start to completion, requests in flight as given
+  double seconds = 0;          ///< measured, after warm-up
+  uint64_t inferences = 0;     ///< completed in that time
+  double throughput_qps = 0;   ///< inferences ÷ seconds
+  double images_per_s = 0;     ///< throughput_qps × batch
+  double latency_mean_ms = 0;  ///< one inference, start to completion, requests in flight as given
   double latency_p99_ms = 0;
   int requests_in_flight = 0;
-  double cpu_ms_per_image = 0;   ///< process CPU time ÷ images
+  double cpu_ms_per_image = 0;  ///< process CPU time ÷ images
   std::string log_path;
   Json ToJson() const;
   static Result<EngineTiming> FromJson(const Json& json);
@@ -91,10 +91,13 @@ class Engine {
   virtual std::string Name() const = 0;
 
   /// Builds {stem}_dynamic_b{MAX} unless a whole, matching one is there. A stale or damaged file is
-  /// rebuilt, with the reason in the artifact. Nothing appears under the final name before it is whole.
-  virtual Result<EngineArtifact> Build(const EngineRequest& request, const ProgressFn& progress) = 0;
+  /// rebuilt, with the reason in the artifact. Nothing appears under the final name before it is
+  /// whole.
+  virtual Result<EngineArtifact> Build(const EngineRequest& request,
+                                       const ProgressFn& progress) = 0;
 
-  /// Runs `batch` images at a time for `seconds` after `warmup_s`, and writes the log to `log_path`.
+  /// Runs `batch` images at a time for `seconds` after `warmup_s`, and writes the log to
+  /// `log_path`.
   virtual Result<EngineTiming> Time(const EngineArtifact& artifact, int batch, double warmup_s,
                                     double seconds, const std::string& log_path,
                                     const ProgressFn& progress) = 0;

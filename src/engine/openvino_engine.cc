@@ -16,9 +16,9 @@ class OpenVinoEngine : public Engine {
   Result<EngineTiming> Time(const EngineArtifact& artifact, int batch, double warmup_s,
                             double seconds, const std::string& log_path,
                             const ProgressFn& progress) override {
-    const Json request = {{"path", artifact.path},      {"onnx_sha256", artifact.onnx_sha256},
-                          {"batch", batch},             {"warmup_s", warmup_s},
-                          {"seconds", seconds},         {"log_path", log_path}};
+    const Json request = {{"path", artifact.path}, {"onnx_sha256", artifact.onnx_sha256},
+                          {"batch", batch},        {"warmup_s", warmup_s},
+                          {"seconds", seconds},    {"log_path", log_path}};
     SG_ASSIGN_OR_RETURN(const Json result, Call("engine-time", request, progress));
     return EngineTiming::FromJson(result);
   }

@@ -1,5 +1,7 @@
 #include "engine/openvino/compile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -21,11 +23,12 @@ std::string NameOf(const ov::Output<const ov::Node>& port) {
 
 Error FixedBatchError(const std::string& path, const std::string& input,
                       const ov::PartialShape& shape, int max_batch) {
-  return UserError(path + ": input \"" + input + "\" has shape " + ShapeText(shape) +
-                   ", so the batch is fixed at " + std::to_string(shape[0].get_length()) +
-                   ", and batch " + std::to_string(max_batch) +
-                   " was asked for; make it dynamic with `streamgauge onnx rebatch`, or export the "
-                   "model again with a dynamic batch axis");
+  return UserError(fmt::format(
+      "{}: input \"{}\" has shape {}, so the batch is fixed at {}, and {} asked for; make it "
+      "dynamic "
+      "with `streamgauge onnx rebatch`, or export the model again with a dynamic batch axis",
+      path, input, ShapeText(shape), shape[0].get_length(),
+      max_batch == 1 ? "batch 1 was" : fmt::format("batches 1 and {} were", max_batch)));
 }
 
 /// Checks that the only input is a float [N,3,H,W] with a batch that can become 1 and `max_batch`.
@@ -52,6 +55,17 @@ Status CheckInput(const std::string& path, const ov::Model& model, int max_batch
 
 bool StartsWith(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
 
+/// What to tell of an ONNX file that OpenVINO's reader refuses.
+Error ReadError(const std::string& path, const std::string& why) {
+  if (StartsWith(why, "Model can't be parsed"))
+    return UserError(path + ": the ONNX file is cut short or damaged; fetch or export it again");
+  if (StartsWith(why, "Unable to read the model"))
+    return UserError(path + ": is not an ONNX file, or is cut short; fetch or export it again");
+  if (StartsWith(why, "No conversion rule found"))
+    return UnsupportedError(path + ": OpenVINO cannot run it: " + why);
+  return UserError(path + ": cannot be read as an ONNX model: " + why);
+}
+
 /// The node an OpenVINO validation message complains about; empty when it names none.
 std::string NodeNamed(const std::string& message) {
   const size_t start = message.find("While validating node '");
@@ -67,13 +81,20 @@ std::string NodeNamed(const std::string& message) {
 }  // namespace
 
 std::string MeaningfulLine(const std::string& openvino_message) {
+  static constexpr const char* kNoise[] = {"Exception from ",
+                                           "Check '",
+                                           "While validating",
+                                           "FrontEnd API failed",
+                                           "Model wasn't fully converted",
+                                           "Summary:",
+                                           "Shape inference input shapes"};
   std::istringstream lines(openvino_message);
   for (std::string line; std::getline(lines, line);) {
-    const size_t first = line.find_first_not_of(" \t");
+    const size_t first = line.find_first_not_of(" \t-");
     if (first == std::string::npos) continue;
     line.erase(0, first);
-    if (StartsWith(line, "Exception from ") || StartsWith(line, "Check '") ||
-        StartsWith(line, "While validating") || StartsWith(line, "FrontEnd API failed"))
+    if (std::any_of(std::begin(kNoise), std::end(kNoise),
+                    [&](const char* noise) { return StartsWith(line, noise); }))
       continue;
     while (!line.empty() && (line.back() == ':' || line.back() == ' ' || line.back() == '.'))
       line.pop_back();
@@ -99,16 +120,15 @@ Result<Network> Network::Read(ov::Core& core, const EngineRequest& request) {
   try {
     network.model_ = core.read_model(request.onnx_path);
   } catch (const std::exception& e) {
-    return UserError(request.onnx_path +
-                     ": cannot be read as an ONNX model: " + MeaningfulLine(e.what()));
+    return ReadError(request.onnx_path, MeaningfulLine(e.what()));
   }
   SG_RETURN_IF_ERROR(CheckInput(request.onnx_path, *network.model_, request.max_batch));
   const auto input = std::as_const(*network.model_).input();
   const ov::PartialShape& shape = input.get_partial_shape();
-  network.input_ = {NameOf(input),
-                    input.get_element_type().to_string(),
-                    {3, static_cast<size_t>(shape[2].get_length()),
-                     static_cast<size_t>(shape[3].get_length())}};
+  network.input_ = {
+      NameOf(input),
+      input.get_element_type().to_string(),
+      {3, static_cast<size_t>(shape[2].get_length()), static_cast<size_t>(shape[3].get_length())}};
   SG_RETURN_IF_ERROR(network.AddPreprocessing(request));
   SG_ASSIGN_OR_RETURN(const std::shared_ptr<ov::Model> single, network.AtBatch(1));
   for (const auto& output : std::as_const(*single).outputs()) {
@@ -124,16 +144,14 @@ Status Network::AddPreprocessing(const EngineRequest& request) {
     return UserError("offsets: " + std::to_string(request.offsets.size()) +
                      " values, and a picture has 3 channels");
   if (!(request.net_scale_factor > 0))
-    return UserError("net-scale-factor: " + std::to_string(request.net_scale_factor) +
-                     " is not above 0");
+    return UserError(fmt::format("net-scale-factor: {} is not above 0", request.net_scale_factor));
   try {
     ov::preprocess::PrePostProcessor steps(model_);
     steps.input().tensor().set_element_type(ov::element::u8).set_layout("NHWC");
     steps.input().model().set_layout("NCHW");
     auto& convert = steps.input().preprocess();
     convert.convert_element_type(ov::element::f32);
-    if (!request.offsets.empty())
-      convert.mean({request.offsets.begin(), request.offsets.end()});
+    if (!request.offsets.empty()) convert.mean({request.offsets.begin(), request.offsets.end()});
     if (request.net_scale_factor != 1.0)
       convert.scale(static_cast<float>(1.0 / request.net_scale_factor));
     model_ = steps.build();
@@ -151,18 +169,20 @@ Result<std::shared_ptr<ov::Model>> Network::AtBatch(int batch) const {
                                     static_cast<int64_t>(input_.shape[2]), 3});
   } catch (const std::exception& e) {
     const std::string node = NodeNamed(e.what());
-    return UserError(path_ + ": " + (node.empty() ? "the graph" : "node " + node) + " does not work" +
-                     at_batch + " (" + MeaningfulLine(e.what()) +
+    return UserError(path_ + ": " + (node.empty() ? "the graph" : "node " + node) +
+                     " does not work" + at_batch + " (" + MeaningfulLine(e.what()) +
                      "); export the model again with a dynamic batch axis");
   }
   for (const auto& output : std::as_const(*model).outputs()) {
     const ov::PartialShape& shape = output.get_partial_shape();
     if (shape.is_dynamic())
       return UnsupportedError(path_ + ": output \"" + NameOf(output) + "\" has shape " +
-                              ShapeText(shape) + at_batch + "; outputs of a fixed size are supported");
+                              ShapeText(shape) + at_batch +
+                              "; outputs of a fixed size are supported");
     if (shape.size() == 0 || shape[0].get_length() != batch)
       return UserError(path_ + ": output \"" + NameOf(output) + "\" has shape " + ShapeText(shape) +
-                       at_batch + ", so a batch is fixed inside the graph; export the model again "
+                       at_batch +
+                       ", so a batch is fixed inside the graph; export the model again "
                        "with a dynamic batch axis");
   }
   return model;
@@ -171,17 +191,17 @@ Result<std::shared_ptr<ov::Model>> Network::AtBatch(int batch) const {
 Result<ov::CompiledModel> Network::Compile(ov::Core& core, int batch) const {
   SG_ASSIGN_OR_RETURN(const std::shared_ptr<ov::Model> model, AtBatch(batch));
   try {
-    return core.compile_model(model, "CPU",
-                              DeviceSettings(precision_ == Precision::kFp32
-                                                 ? ov::element::f32
-                                                 : ov::element::dynamic));
+    return core.compile_model(
+        model, "CPU",
+        DeviceSettings(precision_ == Precision::kFp32 ? ov::element::f32 : ov::element::dynamic));
   } catch (const std::exception& e) {
     return UserError(path_ + ": OpenVINO cannot compile it: " + MeaningfulLine(e.what()));
   }
 }
 
 std::string PrecisionUsed(const ov::CompiledModel& compiled) {
-  static const std::string kHeavy[] = {"Convolution", "FullyConnected", "MatMul", "GroupConvolution",
+  static const std::string kHeavy[] = {"Convolution",   "FullyConnected",
+                                       "MatMul",        "GroupConvolution",
                                        "Deconvolution", "ScaledDotProductAttention"};
   std::map<std::string, int> count;
   for (const auto& node : compiled.get_runtime_model()->get_ordered_ops()) {

@@ -21,15 +21,15 @@ ov::AnyMap DeviceSettings(ov::element::Type precision);
 /// An ONNX network that takes u8 NHWC pictures: scale and offsets are part of it.
 class Network {
  public:
-  /// kUser when the file is not a whole ONNX model, its input is not [N,3,H,W], or its batch is fixed
-  /// and another one is asked for.
+  /// kUser when the file is not a whole ONNX model, its input is not [N,3,H,W], or its batch is
+  /// fixed and another one is asked for.
   static Result<Network> Read(ov::Core& core, const EngineRequest& request);
 
   const EngineTensor& input() const { return input_; }
   const std::vector<EngineTensor>& outputs() const { return outputs_; }
 
-  /// The network at a fixed batch, compiled. kUser, naming the node or output, when the graph does not
-  /// follow the batch.
+  /// The network at a fixed batch, compiled. kUser, naming the node or output, when the graph does
+  /// not follow the batch.
   Result<ov::CompiledModel> Compile(ov::Core& core, int batch) const;
 
  private:

@@ -40,9 +40,8 @@ std::string EngineFileBytes(const EngineArtifact& artifact, std::vector<Exported
   Json parts_json = Json::array();
   size_t total_bytes = 0;
   for (const ExportedModel& part : parts) {
-    parts_json.push_back({{"batch", part.batch},
-                          {"size_bytes", part.bytes.size()},
-                          {"sha256", Sha256(part.bytes)}});
+    parts_json.push_back(
+        {{"batch", part.batch}, {"size_bytes", part.bytes.size()}, {"sha256", Sha256(part.bytes)}});
     total_bytes += NextPage(part.bytes.size());
   }
   Json engine = artifact.ToJson();

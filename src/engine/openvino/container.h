@@ -17,8 +17,8 @@ struct ExportedModel {
   std::string bytes;
 };
 
-/// The file's content. `artifact` is stored in the header, but its path, size_bytes and sha256, which
-/// only exist once the file does.
+/// The file's content. `artifact` is stored in the header, but its path, size_bytes and sha256,
+/// which only exist once the file does.
 std::string EngineFileBytes(const EngineArtifact& artifact, std::vector<ExportedModel> parts);
 
 /// An engine file in memory, each part checked against its size and hash.
@@ -30,8 +30,8 @@ class MappedEngineFile {
     size_t size_bytes;
   };
 
-  /// kUser when the file is not whole; the message is the reason alone, without the path. kUser also
-  /// for a file that does not exist.
+  /// kUser when the file is not whole; the message is the reason alone, without the path. kUser
+  /// also for a file that does not exist.
   static Result<MappedEngineFile> Open(const std::string& path);
   ~MappedEngineFile();
   MappedEngineFile(MappedEngineFile&& other) noexcept;

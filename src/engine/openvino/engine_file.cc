@@ -124,13 +124,15 @@ Result<ExportedModel> Export(ov::CompiledModel& compiled, int batch) {
   try {
     compiled.export_model(stream);
   } catch (const std::exception& e) {
-    return InternalError("OpenVINO does not export the compiled model: " + MeaningfulLine(e.what()));
+    return InternalError("OpenVINO does not export the compiled model: " +
+                         MeaningfulLine(e.what()));
   }
   return ExportedModel{batch, std::move(stream).str()};
 }
 
 /// Compiles at each batch. Fills what only the compiled network knows.
-Result<std::vector<ExportedModel>> CompileAll(const EngineRequest& request, EngineArtifact* artifact,
+Result<std::vector<ExportedModel>> CompileAll(const EngineRequest& request,
+                                              EngineArtifact* artifact,
                                               const ProgressFn& progress) {
   progress(0.05, "reading the ONNX");
   SG_ASSIGN_OR_RETURN(const Network network, Network::Read(Core(), request));
@@ -190,19 +192,19 @@ Result<EngineArtifact> BuildEngineFile(const EngineRequest& request, const Progr
 Result<std::unique_ptr<LoadedEngine>> LoadedEngine::Load(const std::string& path,
                                                          const std::string& expect_onnx_sha256) {
   constexpr char kRemedy[] = "; build it again with `streamgauge engine build`";
-  if (!FileExists(path))
-    return UserError(path + ": no such engine file" + kRemedy);
+  if (!FileExists(path)) return UserError(path + ": no such engine file" + kRemedy);
   auto file = MappedEngineFile::Open(path);
   if (!file.ok())
-    return UserError(path + ": the engine file is damaged (" + file.error().message + ")" + kRemedy);
+    return UserError(path + ": the engine file is damaged (" + file.error().message + ")" +
+                     kRemedy);
   const EngineArtifact& artifact = file->artifact();
   if (!expect_onnx_sha256.empty() && artifact.onnx_sha256 != expect_onnx_sha256)
     return UserError(path + ": built from another ONNX (hash " +
                      artifact.onnx_sha256.substr(0, 12) + ", expected " +
                      expect_onnx_sha256.substr(0, 12) + ")" + kRemedy);
   if (artifact.runtime_version != OpenVinoVersion())
-    return EnvironmentError(path + ": built by OpenVINO " + artifact.runtime_version + ", this is " +
-                            OpenVinoVersion() + kRemedy);
+    return EnvironmentError(path + ": built by OpenVINO " + artifact.runtime_version +
+                            ", this is " + OpenVinoVersion() + kRemedy);
   const std::string features = ThisProcessor().FeatureKey();
   if (artifact.cpu_features != features)
     return EnvironmentError(path + ": built for CPU " +

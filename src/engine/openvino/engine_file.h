@@ -1,7 +1,7 @@
-// The embedded engine's file ({model}_dynamic_b{MAX}.blob; docs/formats.md, "Engine file"): the model
-// compiled at batch 1 and at MAX, because compiled static shapes run faster than one dynamic one
-// (measured on a 2-core EPYC in bf16: 161 against 140 images/s at batch 1, 179 against 157 at 4).
-// Any number of frames up to MAX runs as one MAX request or as single ones.
+// The embedded engine's file ({model}_dynamic_b{MAX}.blob; docs/formats.md, "Engine file"): the
+// model compiled at batch 1 and at MAX, because compiled static shapes run faster than one dynamic
+// one (measured on a 2-core EPYC in bf16: 161 against 140 images/s at batch 1, 179 against 157 at
+// 4). Any number of frames up to MAX runs as one MAX request or as single ones.
 //
 // The network's input takes u8 pictures, NHWC, channels in the network's order, one image after
 // another; scale and offsets are compiled in.
@@ -20,8 +20,8 @@
 
 namespace sg::openvino {
 
-/// Compiles and writes the file and its sidecar, unless a matching one is there. Progress and errors
-/// as Engine::Build.
+/// Compiles and writes the file and its sidecar, unless a matching one is there. Progress and
+/// errors as Engine::Build.
 Result<EngineArtifact> BuildEngineFile(const EngineRequest& request, const ProgressFn& progress);
 
 struct OutputSpec {

@@ -38,8 +38,8 @@ struct Completed {
   Clock::time_point end;
 };
 
-/// Requests that start again by themselves as they complete. Only a request's own callback touches its
-/// slot, so slots need no lock; `mutex` guards `error`.
+/// Requests that start again by themselves as they complete. Only a request's own callback touches
+/// its slot, so slots need no lock; `mutex` guards `error`.
 class RequestLoop {
  public:
   RequestLoop(ov::CompiledModel& compiled, int requests) {
@@ -214,7 +214,6 @@ Result<EngineTiming> TimeEngine(LoadedEngine& engine, const TimeRequest& request
           engine.optimal_requests(request.batch),
           kRequestsPerStream * std::max<int>(1, compiled.get_property(ov::num_streams).num));
     RequestLoop loop(compiled, timing.requests_in_flight);
-    const Clock::time_point start = Clock::now();
     loop.Start();
 
     // Until the clock (and the least count) says so; each second is reported.
@@ -231,19 +230,20 @@ Result<EngineTiming> TimeEngine(LoadedEngine& engine, const TimeRequest& request
           const uint64_t done = loop.done();
           const double length = elapsed_s - second_begin_s;
           if (lines && length > 0.2)
-            lines->push_back(fmt::format(
-                "{:.1f} s: {:.1f} images/s", elapsed_s,
-                static_cast<double>(done - done_last) * timing.batch / length));
+            lines->push_back(
+                fmt::format("{:.1f} s: {:.1f} images/s", elapsed_s,
+                            static_cast<double>(done - done_last) * timing.batch / length));
           if (progress)
-            progress(fraction_from + (fraction_to - fraction_from) * std::min(1.0, elapsed_s / length_s),
-                     note);
+            progress(
+                fraction_from + (fraction_to - fraction_from) * std::min(1.0, elapsed_s / length_s),
+                note);
           done_last = done;
           second_begin_s = elapsed_s;
         }
         if (over) break;
         const double next_s = std::min(second_begin_s + 1, std::max(length_s, elapsed_s + 0.01));
-        std::this_thread::sleep_for(std::chrono::duration<double>(
-            std::clamp(next_s - elapsed_s, 0.001, 0.1)));
+        std::this_thread::sleep_for(
+            std::chrono::duration<double>(std::clamp(next_s - elapsed_s, 0.001, 0.1)));
       }
     };
     const double whole_s = request.warmup_s + request.seconds;
@@ -256,17 +256,15 @@ Result<EngineTiming> TimeEngine(LoadedEngine& engine, const TimeRequest& request
     const Clock::time_point end = Clock::now();
     const double cpu_s = ProcessCpuSeconds() - cpu_begin_s;
     loop.Stop();
-    (void)start;
-    if (loop.failed())
-      return InternalError("inference failed: " + MeaningfulLine(loop.error()));
+    if (loop.failed()) return InternalError("inference failed: " + MeaningfulLine(loop.error()));
     if (Interrupted()) return InterruptedError();
     Summarise(loop.CompletedWithin(begin, end), Seconds(end - begin), cpu_s, &timing);
   } catch (const std::exception& e) {
     return InternalError("timing the engine: " + MeaningfulLine(e.what()));
   }
   if (!request.log_path.empty())
-    SG_RETURN_IF_ERROR(WriteFileAtomic(request.log_path,
-                                       LogText(engine, timing, request.warmup_s, log_lines)));
+    SG_RETURN_IF_ERROR(
+        WriteFileAtomic(request.log_path, LogText(engine, timing, request.warmup_s, log_lines)));
   return timing;
 }
 

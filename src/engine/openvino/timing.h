@@ -13,8 +13,8 @@ struct TimeRequest {
   int requests_in_flight = 0;  ///< 0: kRequestsPerStream for each of the device's streams
 };
 
-/// Engine::Time on a loaded engine, in this process. The measured time is longer than asked for when
-/// fewer than kMinInferences fit into it.
+/// Engine::Time on a loaded engine, in this process. The measured time is longer than asked for
+/// when fewer than kMinInferences fit into it.
 Result<EngineTiming> TimeEngine(LoadedEngine& engine, const TimeRequest& request,
                                 const ProgressFn& progress);
 
