@@ -6,24 +6,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "pipeline/samples_writer.h"
 
 namespace sg {
-
-/// One frame as it arrived at the tap. Times are nanoseconds since the run's start.
-struct FrameSample {
-  int stream = 0;
-  uint64_t frame = 0;       ///< number in its stream, from 0
-  int64_t capture_ns = -1;  ///< when it left its decoder; -1: the pipeline does not carry it
-  int64_t arrival_ns = 0;   ///< when it reached the tap
-  int boxes = 0;
-};
-
-/// The process, about once a second.
-struct SecondSample {
-  int64_t time_ns = 0;  ///< since the run's start
-  double cpu_s = 0;     ///< user + system time of the whole process so far
-  uint64_t rss_bytes = 0;
-};
 
 struct RunRecord {
   std::vector<std::string> streams;  ///< the sources' names; the index is the stream
