@@ -11,8 +11,9 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 videotestsrc num-buffers=30 ! m.sink_0 videotestsrc num-buffers=30 ! m.sink_1
- * sgmux name=m batch-size=2 ! sgdemux name=d d.src_0 ! queue ! fakesink d.src_1 ! queue ! fakesink
+ * gst-launch-1.0 sgmux name=m batch-size=2 ! sgdemux name=d \
+ *     videotestsrc num-buffers=30 ! m.sink_0  videotestsrc num-buffers=30 ! m.sink_1 \
+ *     d.src_0 ! queue ! fakesink  d.src_1 ! queue ! fakesink
  * ]|
  */
 #include <gst/base/gstflowcombiner.h>

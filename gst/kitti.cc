@@ -8,8 +8,8 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 videotestsrc num-buffers=30 ! m.sink_0 sgmux name=m ! sgkitti output-dir=/tmp
- * num-frames=1 ! fakesink
+ * gst-launch-1.0 videotestsrc num-buffers=30 ! m.sink_0 \
+ *     sgmux name=m ! sgkitti output-dir=/tmp num-frames=1 ! fakesink
  * ]|
  */
 #include <gst/base/gstbasetransform.h>

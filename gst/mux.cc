@@ -12,8 +12,8 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 videotestsrc num-buffers=30 ! m.sink_0 videotestsrc num-buffers=30 ! m.sink_1
- * sgmux name=m batch-size=2 ! fakesink
+ * gst-launch-1.0 sgmux name=m batch-size=2 ! fakesink \
+ *     videotestsrc num-buffers=30 ! m.sink_0  videotestsrc num-buffers=30 ! m.sink_1
  * ]|
  */
 #include <gst/gst.h>

@@ -7,8 +7,8 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 videotestsrc num-buffers=30 ! m.sink_0 sgmux name=m ! sgdemux name=d d.src_0 !
- * queue ! sgosd border-width=3 ! fakesink
+ * gst-launch-1.0 videotestsrc num-buffers=30 ! m.sink_0  sgmux name=m ! sgdemux name=d \
+ *     d.src_0 ! queue ! sgosd border-width=3 ! fakesink
  * ]|
  */
 #include <fmt/format.h>
