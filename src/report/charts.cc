@@ -52,7 +52,8 @@ std::string QuotedTic(const std::string& text) {
 std::string Number(double value) { return fmt::format("{:.6g}", value); }
 
 bool Drawable(const std::optional<double>& value) {
-  return value && std::isfinite(*value) && *value >= 0;
+  constexpr double kLargest = 1e15;  // beyond any rate; keeps the axis' arithmetic finite
+  return value && *value >= 0 && *value < kLargest;
 }
 
 struct Bar {
@@ -72,7 +73,7 @@ struct Line {
 
 /// What all five have in common.
 std::string Head(const Report& r, const std::string& file, const std::string& subtitle,
-                 const std::string& y_label, double highest) {
+                 const std::string& y_label, double highest, bool has_key) {
   const double top = highest > 0 ? highest * 1.22 : 1;
   std::string script = fmt::format(
       "set terminal pngcairo size {},{} noenhanced font 'DejaVu Sans,18' background '#FFFFFF'\n"
@@ -80,7 +81,7 @@ std::string Head(const Report& r, const std::string& file, const std::string& su
       "set output {}\n",
       kChartWidth, kChartHeight, Quoted(file));
   script += fmt::format(
-      "set title {} noenhanced font 'DejaVu Sans:Bold,23' textcolor rgb '{}' offset 0,0.4\n",
+      "set title {} noenhanced font 'DejaVu Sans:Bold,23' textcolor rgb '{}' offset 0,-0.3\n",
       Quoted(Shortened(OneLine(r.model.name), kTitleCharacters) + "\n" + subtitle), kInk);
   script += fmt::format(
       "set ylabel {} font 'DejaVu Sans,19'\n"
@@ -89,9 +90,10 @@ std::string Head(const Report& r, const std::string& file, const std::string& su
       "set tics nomirror textcolor rgb '{}'\n"
       "set grid ytics linetype 1 linecolor rgb '#D8D8D8' linewidth 1\n"
       "set style textbox opaque noborder fillcolor rgb '#FFFFFF' margins 0.6,0.5\n"
-      "set key bmargin center horizontal samplen 5 font 'DejaVu Sans,18'\n"
-      "set lmargin 11\nset rmargin 4\nset tmargin 5\n",
-      Quoted(y_label), Number(top), kInk);
+      "set key at screen 0.53,0.045 center horizontal samplen 5 font 'DejaVu Sans,18'\n"
+      "set lmargin at screen 0.085\nset rmargin at screen 0.97\n"
+      "set tmargin at screen 0.86\nset bmargin at screen {}\n",
+      Quoted(y_label), Number(top), kInk, has_key ? "0.20" : "0.13");
   return script;
 }
 
@@ -136,7 +138,7 @@ std::string BarChart(const Report& r, const std::string& file, const std::string
                      const std::string& y_label, const std::vector<Bar>& bars,
                      const std::vector<Line>& lines) {
   const double highest = Highest(bars, lines);
-  std::string script = Head(r, file, subtitle, y_label, highest);
+  std::string script = Head(r, file, subtitle, y_label, highest, !lines.empty());
   std::vector<std::string> labels;
   for (size_t i = 0; i < bars.size(); ++i) {
     const Bar& bar = bars[i];
@@ -146,9 +148,10 @@ std::string BarChart(const Report& r, const std::string& file, const std::string
       script += ValueLabel(x, 0, "not measured", 1.2);
       continue;
     }
+    const double half_width = bars.size() == 1 ? 0.16 : 0.28;
     script += fmt::format(
         "set object rectangle from {},0 to {},{} fillcolor rgb '{}' fillstyle solid noborder\n",
-        Number(x - 0.28), Number(x + 0.28), Number(*bar.value), bar.colour);
+        Number(x - half_width), Number(x + half_width), Number(*bar.value), bar.colour);
     double label_y = *bar.value;
     if (Drawable(bar.low) && Drawable(bar.high)) {
       script += fmt::format(
@@ -248,12 +251,12 @@ std::string StreamsChart(const Report& r, const std::string& file) {
     }
   }
   std::string script = Head(r, file, NamesOf(r).pipeline + ": FPS per Stream by Number of Streams",
-                            "FPS / stream", highest);
+                            "FPS / stream", highest, true);
   if (labels.empty()) {
     labels.push_back("no run");
     values = ValueLabel(1, 0, "not measured", 1.2);
   }
-  script += values + "set xlabel 'Streams' font 'DejaVu Sans,19'\n" + XTics(labels);
+  script += values + "set xlabel 'Streams' font 'DejaVu Sans,19' offset 0,0.3\n" + XTics(labels);
   std::string plots =
       DashedLines({{r.target_fps, fmt::format("real time: {} fps", Shortest(r.target_fps)), kRed}});
   const auto series = [&](const std::string& name, const std::string& rows, const char* colour,

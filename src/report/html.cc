@@ -102,6 +102,32 @@ std::string SampleFrames(const Report& r, const std::string& model_folder) {
   return images.empty() ? "" : "<div class=\"frames\">\n" + images + "</div>\n";
 }
 
+/// Numbers the sections' headings for links, frames the answer and its list of contents, and puts
+/// the sample frames at the end of section 7.
+Status AddStructure(const std::string& frames, std::string* body) {
+  constexpr size_t kSections = 12;
+  const size_t date_end = body->find("</p>\n");
+  std::string contents = "<ul class=\"contents\">\n";
+  size_t first_heading = std::string::npos;
+  size_t at = 0;
+  for (size_t section = 1; section <= kSections; ++section) {
+    at = body->find("<h2>", at);
+    const size_t end = at == std::string::npos ? at : body->find("</h2>", at);
+    if (end == std::string::npos) return InternalError("the report's text lacks a section");
+    const std::string title = body->substr(at + 4, end - at - 4);
+    contents += fmt::format("<li><a href=\"#section-{}\">{}</a></li>\n", section, title);
+    std::string heading = fmt::format("<h2 id=\"section-{}\">", section);
+    if (section == 8) heading.insert(0, frames);
+    body->replace(at, 4, heading);
+    if (section == 1) first_heading = at;
+    at += heading.size();
+  }
+  if (date_end > first_heading) return InternalError("the report's text lacks its date");
+  body->insert(first_heading, contents + "</ul>\n</section>\n");
+  body->insert(date_end + 5, "<section class=\"answer\">\n");
+  return OkStatus();
+}
+
 Status InsertCharts(const Report& r, const std::string& charts_folder, std::string* html) {
   for (const ChartFile& chart : ChartFiles(r)) {
     const std::string link = "src=\"charts/" + chart.file + "\"";
@@ -119,22 +145,11 @@ Status InsertCharts(const Report& r, const std::string& charts_folder, std::stri
 Result<std::string> ReportHtml(const Report& r, const std::string& reports_folder) {
   using namespace report;
   SG_ASSIGN_OR_RETURN(std::string body, MarkdownToHtml(ReportMarkdown(r)));
+  std::string title = EscapedHtml(r.model.name.empty() ? "unknown" : r.model.name);
   // A foreign text that reads like a data URI must not be counted as a picture.
-  ReplaceAll(&body, kPngUri, "data&#58;image/png");
+  for (std::string* text : {&title, &body}) ReplaceAll(text, kPngUri, "data&#58;image/png");
 
-  // The answer stands between the generation date and section 1.
-  const size_t first_section = body.find("<h2>");
-  const size_t date_end = body.find("</p>\n");
-  if (first_section == std::string::npos || date_end == std::string::npos ||
-      date_end > first_section)
-    return InternalError("cmark-gfm's output has no sections");
-  body.insert(first_section, "</section>\n");
-  body.insert(date_end + 5, "<section class=\"answer\">\n");
-
-  const size_t after_validation = body.find("<h2>8. ");
-  if (after_validation == std::string::npos)
-    return InternalError("the report's text lacks section 8");
-  body.insert(after_validation, SampleFrames(r, ParentFolder(reports_folder)));
+  SG_RETURN_IF_ERROR(AddStructure(SampleFrames(r, ParentFolder(reports_folder)), &body));
   SG_RETURN_IF_ERROR(InsertCharts(r, JoinPath(reports_folder, "charts"), &body));
 
   const std::string html = fmt::format(
@@ -144,7 +159,7 @@ Result<std::string> ReportHtml(const Report& r, const std::string& reports_folde
       "style-src 'unsafe-inline'\" />\n"
       "<title>{} Benchmark "
       "Report</title>\n<style>{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
-      EscapedHtml(r.model.name.empty() ? "unknown" : r.model.name), kStyle, body);
+      title, kStyle, body);
   if (const size_t count = Count(html, kPngUri); count != ChartFiles(r).size())
     return InternalError(
         fmt::format("the report's page has {} PNG pictures, not {}", count, ChartFiles(r).size()));

@@ -116,17 +116,23 @@ std::string HowMany(const Report& r) {
 }
 
 std::string LimitedBy(const Report& r) {
-  if (r.limiting_resource.empty()) return "What limits it was not determined.";
-  std::string text = "It is limited by " + Inert(r.limiting_resource);
-  return text + (r.limiting_evidence.empty() ? "." : ": " + Inert(r.limiting_evidence));
+  std::string text = r.limiting_resource.empty() ? "What limits it was not determined"
+                                                 : "It is limited by " + Inert(r.limiting_resource);
+  if (!r.limiting_evidence.empty()) text += ": " + Inert(r.limiting_evidence);
+  if (text.back() != '.') text += ".";
+  return text;
 }
 
 std::string Answer(const Report& r) {
   std::string text = HowMany(r) + " " + LimitedBy(r) + "\n\n";
+  if (r.single.kitti_passed && !*r.single.kitti_passed)
+    text +=
+        "**The detection gate said no** (section 7): check the boxes before trusting the "
+        "rates.\n\n";
   if (r.video.synthetic)
     text += std::string("The figures are for a ") + kSynthetic +
             "; real footage may decode and detect differently.\n\n";
-  Table table({"At a glance", ""});
+  Table table({"At a glance", "This run"});
   table.Row("Engine", EngineText(r.engine));
   table.Row("Precision", PrecisionText(r.engine));
   table.Row("Machine", MachineText(r.machine));
@@ -136,14 +142,14 @@ std::string Answer(const Report& r) {
   table.Row("Clip", Code(r.video.path) + ", " + VideoSize(r.video) +
                         (r.video.synthetic ? std::string(", ") + kSynthetic : ""));
   text += table.text() + "\n";
-  for (const std::string& note : r.notes) text += "- " + Inert(note) + "\n";
+  for (const std::string& note : r.notes) text += InertItem(note);
   if (!r.notes.empty()) text += "\n";
 
-  Table inputs({"Input", "File", "Size", "SHA-256"});
+  Table inputs({"Input", "File", "SHA-256"});
   for (const ReportInput& input : r.inputs)
-    inputs.Add({"**" + Inert(input.role) + "**", Code(input.path), Megabytes(input.size_bytes),
-                Code(input.sha256)});
-  if (r.inputs.empty()) inputs.Add({"unknown", "unknown", "unknown", "unknown"});
+    inputs.Add({"**" + Inert(input.role) + "**",
+                Code(input.path) + " (" + Megabytes(input.size_bytes) + ")", Code(input.sha256)});
+  if (r.inputs.empty()) inputs.Add({"unknown", "unknown", "unknown"});
   return text + inputs.text() + "\n";
 }
 
@@ -374,12 +380,13 @@ std::string RunTable(const Report& r, const ReportRun& run) {
   table.Row("Total Images/s", Figure(run.total_fps, 2));
   table.Row("95 % Interval of the Total",
             run.total_fps_low && run.total_fps_high
-                ? Figure(run.total_fps_low, 2) + " – " + Figure(run.total_fps_high, 2)
+                ? Figure(run.total_fps_low, 2) + "–" + Figure(run.total_fps_high, 2)
                 : "unknown");
   table.Row(fmt::format("Real-Time (≥ {} fps in every stream)", Target(r)),
             YesNo(RealTime(run, r.target_fps)));
-  table.Row("Measured for", Figure(run.measured_s, 1, "s") + " after " +
-                                Figure(run.warmup_s, 1, "s") + " of warm-up");
+  const std::string warmup =
+      run.warmup_s ? ", after " + Figure(run.warmup_s, 1, "s") + " of warm-up" : "";
+  table.Row("Measured for", Figure(run.measured_s, 1, "s") + warmup);
   table.Row("CPU Utilisation", Percent(run.cpu_utilisation));
   table.Row("Log", Code(run.log));
   if (!run.outcome.empty()) table.Row("Outcome", Inert(run.outcome));
@@ -401,10 +408,9 @@ std::string PipelineResults(const Report& r) {
   const auto add = [&](const std::string& name, const ReportRun& run) {
     std::string total = Figure(run.total_fps, 2);
     if (run.total_fps_low && run.total_fps_high)
-      total += " (" + Figure(run.total_fps_low, 2) + " – " + Figure(run.total_fps_high, 2) + ")";
+      total += " (" + Figure(run.total_fps_low, 2) + "–" + Figure(run.total_fps_high, 2) + ")";
     table.Add({name, Whole(run.streams), total, Figure(run.worst_fps, 2),
-               YesNo(RealTime(run, r.target_fps)),
-               run.outcome.empty() ? "kept" : Inert(run.outcome)});
+               YesNo(RealTime(run, r.target_fps)), run.outcome.empty() ? "—" : Inert(run.outcome)});
   };
   add("Run 1", r.run1);
   for (size_t i = 0; i < r.tries.size(); ++i) add(fmt::format("Try {}", i + 1), r.tries[i]);
@@ -435,8 +441,8 @@ std::string Comparison(const Report& r) {
       {"BS=" + Whole(r.engine.max_batch), Streams(r.run1.streams), Streams(r.run2.streams)});
   row("Total imgs/s",
       {Figure(bmax.images_per_s, 2), Figure(r.run1.total_fps, 2), Figure(r.run2.total_fps, 2)});
-  row("FPS / stream (mean)",
-      {Figure(per_slot, 2), Figure(r.run1.fps_per_stream, 2), Figure(r.run2.fps_per_stream, 2)});
+  row("FPS / stream (mean)", {Figure(per_slot, 2) + " (÷ batch)", Figure(r.run1.fps_per_stream, 2),
+                              Figure(r.run2.fps_per_stream, 2)});
   row("FPS of the worst stream", {"—", Figure(r.run1.worst_fps, 2), Figure(r.run2.worst_fps, 2)});
   row(fmt::format("Real-Time ≥ {} fps", Target(r)),
       {YesNo(alone_real_time), YesNo(RealTime(r.run1, r.target_fps)),
@@ -456,14 +462,23 @@ std::string GapTable(const Report& r) {
     if (!part || !c.pipeline_ms || *c.pipeline_ms <= 0) return std::string("unknown");
     return Percent(*part / *c.pipeline_ms);
   };
-  std::optional<double> rest;
-  if (c.decode_ms && c.preprocess_ms && c.inference_ms && c.pipeline_ms)
-    rest = *c.pipeline_ms - *c.decode_ms - *c.preprocess_ms - *c.inference_ms;
-  Table table({"Part (measured alone)", "Time a frame (ms)", "Share of the pipeline"});
-  table.Add({"Decode", Figure(c.decode_ms, 2), share(c.decode_ms)});
-  table.Add({"Preprocessing", Figure(c.preprocess_ms, 2), share(c.preprocess_ms)});
-  table.Add({"Inference", Figure(c.inference_ms, 2), share(c.inference_ms)});
-  table.Add({"Mux, queues and the rest (difference)", Figure(rest, 2), share(rest)});
+  Table table({"Part, measured alone", "Time a frame (ms)", "Share of the pipeline"});
+  std::optional<double> rest = c.pipeline_ms;
+  std::string rest_parts;
+  const auto add = [&](const std::string& part, const std::optional<double>& ms) {
+    if (!ms) {
+      rest_parts += part + ", ";
+      return;
+    }
+    table.Add({part, Figure(ms, 2), share(ms)});
+    if (rest) *rest -= *ms;
+  };
+  add("Decode", c.decode_ms);
+  add("Preprocessing", c.preprocess_ms);
+  add("Inference", c.inference_ms);
+  table.Add(
+      {rest_parts + (rest_parts.empty() ? "Mux" : "mux") + ", queues and the rest (difference)",
+       Figure(rest, 2), share(rest)});
   table.Add({"**Whole pipeline**", Figure(c.pipeline_ms, 2), share(c.pipeline_ms)});
   return table.text() + "\n" + (c.source.empty() ? "" : "Source: " + Inert(c.source) + "\n\n");
 }

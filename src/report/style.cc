@@ -26,7 +26,8 @@ th, td { padding: 7px 10px; border: 1px solid #c3c8e6; text-align: left; vertica
 th { background: #283593; color: #ffffff; font-weight: bold; }
 tbody tr:nth-child(odd) { background: #e8eaf6; }
 tbody tr:nth-child(even) { background: #ffffff; }
-td:first-child { min-width: 9em; }
+th:first-child:nth-last-child(3), th:first-child:nth-last-child(4) { width: 24%; }
+th:first-child:nth-last-child(2) { width: 33%; }
 td:first-child, th { overflow-wrap: break-word; }
 code { padding: 1px 4px; border-radius: 3px; background: #f0f1f7; color: inherit; font: 0.9em/1.4 "DejaVu Sans Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 td code { padding: 0; background: none; }
@@ -35,8 +36,11 @@ pre code { padding: 0; background: none; font-size: 1em; }
 blockquote { margin: 0 0 14px; padding: 8px 14px; border-left: 4px solid #7986cb; background: #f5f6fb; color: #33384f; font-size: 13.5px; }
 blockquote p { margin: 0; }
 img { display: block; max-width: 100%; height: auto; margin: 6px auto 14px; border: 1px solid #d5d8ea; border-radius: 4px; background: #ffffff; }
-.frames { display: flex; flex-wrap: wrap; gap: 10px; margin: 0 0 14px; }
-.frames img { flex: 1 1 240px; width: 31%; min-width: 0; margin: 0; }
+.frames { margin: 0 0 14px; }
+.frames img { display: inline-block; width: 32%; margin: 0 0.5% 8px 0; vertical-align: top; }
+.contents { margin: 14px 0 0; padding: 0; list-style: none; font-size: 13.5px; }
+.contents li { display: inline-block; margin: 0 14px 4px 0; }
+a { color: #283593; }
 
 @media screen and (max-width: 640px) {
   body { padding: 16px 12px 32px; }
@@ -47,7 +51,7 @@ img { display: block; max-width: 100%; height: auto; margin: 6px auto 14px; bord
   body { background: #14161f; color: #e3e5f0; }
   h1, h2 { color: #aab4f5; }
   h2 { border-bottom-color: #5c6bc0; }
-  h3 { color: #9fa8da; }
+  h3, a { color: #9fa8da; }
   h1 + p { color: #a3a8c0; }
   .answer > p:first-child { background: #232842; border-left-color: #7986cb; }
   th, td { border-color: #3a4062; }
@@ -74,11 +78,13 @@ img { display: block; max-width: 100%; height: auto; margin: 6px auto 14px; bord
   table { font-size: 8.5pt; }
   th, td { padding: 3.5pt 6pt; }
   thead { display: table-header-group; }
-  tr, img, blockquote { break-inside: avoid; }
+  tr, img, blockquote, table, pre { break-inside: avoid; }
   pre { padding: 7pt 9pt; font-size: 7.8pt; }
   blockquote { font-size: 8.5pt; }
-  img { width: 150mm; margin: 4pt auto 8pt; }
-  .frames img { width: 57mm; }
+  img { width: 128mm; margin: 4pt auto 8pt; }
+  .frames { break-inside: avoid; }
+  .frames img { width: 57mm; margin: 0 1.5mm 0 0; }
+  .contents { display: none; }
 }
 )css";
 

@@ -77,6 +77,10 @@ std::string Cleaned(const std::string& text, bool keep_lines) {
   return out;
 }
 
+bool IsAsciiAlnum(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 std::string Trimmed(const std::string& text) {
   const size_t begin = text.find_first_not_of(' ');
   if (begin == std::string::npos) return "";
@@ -110,7 +114,9 @@ std::string Shortest(const std::optional<double>& value) {
   return std::string(digits.begin(), end.ptr);
 }
 
-std::string Megabytes(const std::optional<uint64_t>& bytes) { return Scaled(bytes, 1e6, "MB"); }
+std::string Megabytes(const std::optional<uint64_t>& bytes) {
+  return bytes && *bytes < 1000000 ? Scaled(bytes, 1e3, "kB") : Scaled(bytes, 1e6, "MB");
+}
 
 std::string Gibibytes(const std::optional<uint64_t>& bytes) {
   return Scaled(bytes, 1024.0 * 1024 * 1024, "GiB");
@@ -137,9 +143,10 @@ std::string Shortened(const std::string& line, size_t characters) {
 std::string Inert(const std::string& text) {
   const std::string line = OneLine(text);
   if (line.empty()) return kUnknown;
+  const auto in_word = [&line](size_t at) { return at < line.size() && IsAsciiAlnum(line[at]); };
   std::string out;
-  for (const char c : line) {
-    switch (c) {
+  for (size_t i = 0; i < line.size(); ++i) {
+    switch (line[i]) {
       case '&':
         out += "&amp;";
         break;
@@ -155,26 +162,33 @@ std::string Inert(const std::string& text) {
       case '`':
         out += "&#96;";
         break;
+      case '_':  // within a word it means nothing
+        if (i == 0 || !in_word(i - 1) || !in_word(i + 1)) out += '\\';
+        out += '_';
+        break;
       case '\\':
       case '*':
-      case '_':
       case '[':
       case ']':
       case '~':
         out += '\\';
-        out += c;
+        out += line[i];
         break;
       default:
-        out += c;
+        out += line[i];
     }
   }
-  // What would begin a heading, a list or an underline at the start of a line.
+  return out;
+}
+
+std::string InertItem(const std::string& text) {
+  std::string out = Inert(text);
   const size_t digits = out.find_first_not_of("0123456789");
-  if (std::string("#+-=").find(out[0]) != std::string::npos)
+  if (std::string("#+-=:").find(out[0]) != std::string::npos)
     out.insert(0, "\\");
   else if (digits > 0 && digits != std::string::npos && (out[digits] == '.' || out[digits] == ')'))
     out.insert(digits, "\\");
-  return out;
+  return "- " + out + "\n";
 }
 
 std::string Code(const std::string& text) {

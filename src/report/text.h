@@ -16,7 +16,7 @@ std::string Whole(const std::optional<Integer>& value) {
 }
 /// The shortest digits that give the same number: 0.5, 0.003921568627.
 std::string Shortest(const std::optional<double>& value);
-/// "12.3 MB" (powers of ten), "15.6 GiB" (powers of two); the exact count below 1,000.
+/// "12.3 MB" or "1.0 kB" (powers of ten), "15.6 GiB" (powers of two); the exact count below 1,000.
 std::string Megabytes(const std::optional<uint64_t>& bytes);
 std::string Gibibytes(const std::optional<uint64_t>& bytes);
 /// "93.0 %" of a fraction.
@@ -32,6 +32,8 @@ std::string Shortened(const std::string& line, size_t characters);
 
 /// Foreign text as Markdown that shows exactly that text, also inside a table. Empty: "unknown".
 std::string Inert(const std::string& text);
+/// The same as one item of a list, where a text's first characters could begin a block.
+std::string InertItem(const std::string& text);
 /// A path, hash or identifier in code style; Inert() when code style could not hold it.
 std::string Code(const std::string& text);
 /// A fenced block with this text, whatever backticks it has. `language` is our own word.
