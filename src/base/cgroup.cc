@@ -51,11 +51,25 @@ void KeepSmallest(std::optional<double>* least, std::optional<double> value) {
   if (value && (!*least || *value < **least)) *least = value;
 }
 
-void AddMemory(CgroupLimits* limits, const std::string& limit_file, const std::string& used_file) {
-  const auto limit = ParseMemoryLimit(ReadOrEmpty(limit_file));
+/// The files and the statistics key that one version has for memory.
+struct MemoryFiles {
+  const char* limit;
+  const char* used;
+  const char* inactive_key;
+};
+constexpr MemoryFiles kMemoryV2 = {"/memory.max", "/memory.current", "inactive_file"};
+constexpr MemoryFiles kMemoryV1 = {"/memory.limit_in_bytes", "/memory.usage_in_bytes",
+                                   "total_inactive_file"};
+
+void AddMemory(CgroupLimits* limits, const std::string& folder, const MemoryFiles& files) {
+  const auto limit = ParseMemoryLimit(ReadOrEmpty(folder + files.limit));
   if (!limit || (limits->memory_bytes && *limits->memory_bytes <= *limit)) return;
   limits->memory_bytes = limit;
-  limits->memory_used_bytes = ParseNumber<uint64_t>(ReadOrEmpty(used_file));
+  limits->memory_used_bytes = ParseNumber<uint64_t>(ReadOrEmpty(folder + files.used));
+  if (!limits->memory_used_bytes) return;
+  const uint64_t cache =
+      ParseStatValue(ReadOrEmpty(folder + "/memory.stat"), files.inactive_key).value_or(0);
+  *limits->memory_used_bytes -= std::min(cache, *limits->memory_used_bytes);
 }
 
 }  // namespace
@@ -76,6 +90,13 @@ std::optional<double> ParseCfsQuota(const std::string& quota, const std::string&
 std::optional<uint64_t> ParseMemoryLimit(const std::string& text) {
   const auto bytes = ParseNumber<uint64_t>(text);
   return bytes && *bytes < kNoMemoryLimitBytes ? bytes : std::nullopt;
+}
+
+std::optional<uint64_t> ParseStatValue(const std::string& text, const std::string& key) {
+  for (const std::string& line : SplitAt(text, '\n')) {
+    if (line.rfind(key + " ", 0) == 0) return ParseNumber<uint64_t>(line.substr(key.size() + 1));
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> CgroupPath(const std::string& proc_self_cgroup,
@@ -102,7 +123,7 @@ CgroupLimits ReadCgroupLimits(const std::string& root) {
     for (const std::string& base : {mount, mount + "/unified"}) {
       for (const std::string& folder : GroupFolders(base, *path)) {
         KeepSmallest(&limits.cpu_cores, ParseCpuMax(ReadOrEmpty(folder + "/cpu.max")));
-        AddMemory(&limits, folder + "/memory.max", folder + "/memory.current");
+        AddMemory(&limits, folder, kMemoryV2);
       }
     }
   }
@@ -115,7 +136,7 @@ CgroupLimits ReadCgroupLimits(const std::string& root) {
   }
   if (const auto path = CgroupPath(groups, "memory")) {
     for (const std::string& folder : GroupFolders(mount + "/memory", *path))
-      AddMemory(&limits, folder + "/memory.limit_in_bytes", folder + "/memory.usage_in_bytes");
+      AddMemory(&limits, folder, kMemoryV1);
   }
   return limits;
 }

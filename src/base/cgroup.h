@@ -9,8 +9,9 @@ namespace sg {
 
 struct CgroupLimits {
   std::optional<double> cpu_cores;  ///< quota ÷ period; the tightest of the group and its parents
-  std::optional<uint64_t> memory_bytes;       ///< the tightest limit
-  std::optional<uint64_t> memory_used_bytes;  ///< of the group that has that limit
+  std::optional<uint64_t> memory_bytes;  ///< the tightest limit
+  /// Of the group that has that limit, without the file cache that the kernel drops first.
+  std::optional<uint64_t> memory_used_bytes;
 };
 
 /// Limits of this process, nothing where none is set or it cannot be read. `root` stands before
@@ -27,6 +28,9 @@ std::optional<double> ParseCfsQuota(const std::string& quota, const std::string&
 
 /// "max", or bytes; version 1's "no limit" (a number near 2^63) is nullopt too.
 std::optional<uint64_t> ParseMemoryLimit(const std::string& text);
+
+/// The number of `key` in a text of "key number" lines, as memory.stat is.
+std::optional<uint64_t> ParseStatValue(const std::string& text, const std::string& key);
 
 /// Where /proc/self/cgroup puts this process in one controller of version 1 ("cpu", "memory"), or
 /// in version 2 for an empty name. nullopt when it is not there.
