@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -24,7 +25,9 @@ bool ParseFrame(std::string_view line, FrameSample* sample) {
     if (error != std::errc()) return false;
     at = next;
   }
-  if (end - at != 1 || *at != ']' || fields[1] < 0) return false;
+  if (end - at != 1 || *at != ']' || fields[1] < 0 || !std::in_range<int>(fields[0]) ||
+      !std::in_range<int>(fields[4]))
+    return false;
   *sample = {static_cast<int>(fields[0]), static_cast<uint64_t>(fields[1]), fields[2], fields[3],
              static_cast<int>(fields[4])};
   return true;
