@@ -1,0 +1,386 @@
+#include "detector/card_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <clocale>
+
+#include "base/files.h"
+#include "base/json.h"
+
+namespace sg {
+namespace {
+
+const char* const kDemoFolder = SG_SOURCE_DIR "/assets/pedestrian-rtdetr";
+
+OnnxTensor Tensor(const std::string& name, const std::vector<int>& dims,
+                  const std::string& type = "float32") {
+  OnnxTensor tensor;
+  tensor.name = name;
+  tensor.elem_type = type;
+  tensor.has_shape = true;
+  for (const int dim : dims) {
+    OnnxDim axis;
+    if (dim >= 0) axis.value = dim;
+    if (dim < 0) axis.symbol = "batch";
+    tensor.dims.push_back(axis);
+  }
+  return tensor;
+}
+
+/// A folder with a model of two classes that has everything; tests break one thing each.
+class CardBuilderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "card_builder_test.XXXXXX";
+    folder_ = JoinPath(AbsolutePath(mkdtemp(pattern.data())), "rtdetr-l");
+    onnx_.path = JoinPath(folder_, "model.onnx");
+    onnx_.inputs = {Tensor("pixel_values", {-1, 3, 320, 640})};
+    onnx_.outputs = {Tensor("logits", {-1, 50, 2}), Tensor("pred_boxes", {-1, 50, 4})};
+    config_ = {{"architectures", {"RTDetrForObjectDetection"}},
+               {"id2label", {{"0", "person"}, {"1", "car"}}},
+               {"num_queries", 50}};
+    processor_ = {{"do_rescale", true},
+                  {"rescale_factor", 1.0 / 255},
+                  {"do_normalize", false},
+                  {"do_resize", true},
+                  {"size", {{"height", 320}, {"width", 640}}}};
+    Write("model.onnx", "x");
+  }
+  void TearDown() override {
+    std::setlocale(LC_ALL, "C");
+    EXPECT_TRUE(RemoveAll(ParentFolder(folder_)).ok());
+  }
+
+  void Write(const std::string& name, const std::string& text) {
+    const std::string path = JoinPath(folder_, name);
+    ASSERT_TRUE(MakeFolders(ParentFolder(path)).ok());
+    ASSERT_TRUE(WriteFileAtomic(path, text).ok());
+  }
+  Result<ModelCard> Build() {
+    if (!config_.is_null()) Write("config.json", ToJsonText(config_));
+    if (!processor_.is_null()) Write("preprocessor_config.json", ToJsonText(processor_));
+    return BuildModelCard(folder_, onnx_, overrides_);
+  }
+  ModelCard Card() {
+    auto card = Build();
+    EXPECT_TRUE(card.ok()) << (card.ok() ? "" : card.error().message);
+    return card.ok() ? *card : ModelCard();
+  }
+  /// The error's message, after its kind and form were checked.
+  std::string Message(ErrorKind kind) {
+    auto card = Build();
+    EXPECT_FALSE(card.ok());
+    if (card.ok()) return "";
+    EXPECT_EQ(card.error().kind, kind) << card.error().message;
+    EXPECT_EQ(card.error().message.find('\n'), std::string::npos);
+    return card.error().message;
+  }
+
+  std::string folder_;
+  OnnxSummary onnx_;
+  Json config_;
+  Json processor_;
+  CardOverrides overrides_;
+};
+
+TEST_F(CardBuilderTest, DemoModelIsDescribedFromItsOwnFiles) {
+  auto files = FindModelFiles(kDemoFolder);
+  ASSERT_TRUE(files.ok()) << files.error().message;
+  EXPECT_EQ(files->onnx, std::string(kDemoFolder) + "/onnx/model.onnx");
+  EXPECT_EQ(files->selection_line, "Selected: fp32 (default). All available: [fp32]");
+  auto onnx = ReadOnnxFile(files->onnx);
+  ASSERT_TRUE(onnx.ok());
+  for (const char* locale : {"C", "de_DE.UTF-8", "tr_TR.UTF-8"}) {
+    if (std::setlocale(LC_ALL, locale) == nullptr) GTEST_SKIP() << locale << " is not installed";
+    auto card = BuildModelCard(*files, *onnx, {});
+    ASSERT_TRUE(card.ok()) << card.error().message;
+    EXPECT_EQ(card->name, "pedestrian-rtdetr");
+    EXPECT_EQ(card->architecture, "RTDetrForObjectDetection");
+    EXPECT_EQ(card->licence, "apache-2.0");
+    EXPECT_EQ(card->labels, std::vector<std::string>{"person"});
+    EXPECT_EQ(card->labels_source, "config.json id2label");
+    EXPECT_DOUBLE_EQ(card->preprocessing.net_scale_factor, 1.0 / 255);
+    EXPECT_TRUE(card->preprocessing.offsets.empty());
+    EXPECT_FALSE(card->preprocessing.bgr);
+    EXPECT_EQ(card->preprocessing.resize, ResizeMode::kStretch);
+    EXPECT_EQ(card->preprocessing.source, "preprocessor_config.json");
+    EXPECT_EQ(card->input_name, "pixel_values");
+    EXPECT_EQ(card->input_width, 320);
+    EXPECT_EQ(card->input_height, 320);
+    EXPECT_EQ(card->scores_output, "logits");
+    EXPECT_EQ(card->boxes_output, "pred_boxes");
+    EXPECT_EQ(card->num_queries, 50);
+    EXPECT_EQ(card->num_classes, 1);
+    EXPECT_DOUBLE_EQ(card->score_threshold, 0.5);
+    EXPECT_EQ(card->score_threshold_source, "README.md: \"score >= 0.5\"");
+    EXPECT_DOUBLE_EQ(card->nms_iou_threshold, 0.7);
+    EXPECT_FALSE(card->cluster_mode.has_value());
+    EXPECT_TRUE(card->notes.empty());
+  }
+}
+
+TEST_F(CardBuilderTest, DefaultsHoldWhereTheFilesSayNothing) {
+  const ModelCard card = Card();
+  EXPECT_EQ(card.name, "rtdetr-l");
+  EXPECT_EQ(card.licence, "unknown");
+  EXPECT_DOUBLE_EQ(card.score_threshold, 0.25);
+  EXPECT_EQ(card.score_threshold_source, "default");
+  EXPECT_DOUBLE_EQ(card.nms_iou_threshold, 0.45);
+  EXPECT_EQ(card.topk, 200);
+  EXPECT_EQ(card.input_width, 640);
+  EXPECT_EQ(card.input_height, 320);
+}
+
+TEST_F(CardBuilderTest, CommandLineWinsOverConfigsAndConfigsOverTheReadme) {
+  Write("README.md", "score ≥ 0.5, NMS at IoU 0.7");
+  processor_["threshold"] = 0.4;
+  ModelCard card = Card();
+  EXPECT_DOUBLE_EQ(card.score_threshold, 0.4);
+  EXPECT_EQ(card.score_threshold_source, "preprocessor_config.json threshold");
+  EXPECT_DOUBLE_EQ(card.nms_iou_threshold, 0.7);
+  overrides_.score_threshold = 0.3;
+  overrides_.nms_iou = 0.6;
+  overrides_.name = "my.model_1";
+  card = Card();
+  EXPECT_DOUBLE_EQ(card.score_threshold, 0.3);
+  EXPECT_EQ(card.score_threshold_source, "--score-threshold");
+  EXPECT_DOUBLE_EQ(card.nms_iou_threshold, 0.6);
+  EXPECT_EQ(card.nms_iou_source, "--nms-iou");
+  EXPECT_EQ(card.name, "my.model_1");
+  overrides_.nms_iou = 1.5;
+  EXPECT_NE(Message(ErrorKind::kUser).find("--nms-iou"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, OtherTasksAreRefusedByName) {
+  for (const auto& [suffix, words] :
+       {std::pair("ForImageClassification", "image classification"),
+        std::pair("ForSemanticSegmentation", "semantic segmentation"),
+        std::pair("ForInstanceSegmentation", "instance segmentation"),
+        std::pair("ForPanopticSegmentation", "panoptic segmentation"),
+        std::pair("ForDepthEstimation", "depth estimation"),
+        std::pair("ForMaskedLM", "language model"),
+        std::pair("ForTokenClassification", "token classification"),
+        std::pair("ForCausalLM", "language model"), std::pair("Model", "not an object detector")}) {
+    config_["architectures"] = {std::string("Some") + suffix};
+    EXPECT_NE(Message(ErrorKind::kUnsupported).find(words), std::string::npos) << suffix;
+  }
+  config_["architectures"] = {"OwlViTForZeroShotObjectDetection"};
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("--prompt"), std::string::npos);
+  config_.erase("architectures");
+  EXPECT_NE(Message(ErrorKind::kUser).find("names no architecture"), std::string::npos);
+  config_["architectures"] = 3;
+  EXPECT_NE(Message(ErrorKind::kUser).find("names no architecture"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, LabelsComeFromId2LabelThenLabel2IdThenNames) {
+  config_["label2id"] = {{"b", 0}, {"a", 1}};
+  config_["names"] = {"x", "y"};
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"person", "car"}));
+  config_.erase("id2label");
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(Card().labels_source, "config.json label2id");
+  config_.erase("label2id");
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"x", "y"}));
+  config_["names"] = {{"1", "one"}, {"0", "zero"}};
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"zero", "one"}));
+  config_.erase("names");
+  EXPECT_NE(Message(ErrorKind::kUser).find("--labels FILE"), std::string::npos);
+  Write("labels.txt", "un\r\ndeux\r\n");
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"un", "deux"}));
+  Write("mine.txt", "eins\nzwei");
+  overrides_.labels_file = JoinPath(folder_, "mine.txt");
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"eins", "zwei"}));
+}
+
+TEST_F(CardBuilderTest, LabelMapsThatAreNoneAreNamed) {
+  for (const Json& map : {Json{{"x", "person"}}, Json{{"-1", "a"}}, Json{{"0", 5}},
+                          Json::array({1, 2}), Json{{"9999999999", "a"}}}) {
+    config_["id2label"] = map;
+    EXPECT_NE(Message(ErrorKind::kUser).find("id2label"), std::string::npos) << map.dump();
+  }
+}
+
+TEST_F(CardBuilderTest, LabelsThatALabelFileCannotHoldAreRewrittenAndSaid) {
+  config_["id2label"] = {{"0", "a;b"}, {"1", ""}};
+  const ModelCard card = Card();
+  EXPECT_EQ(card.labels, (std::vector<std::string>{"a,b", "class 1"}));
+  EXPECT_EQ(card.notes.size(), 2U);
+}
+
+TEST_F(CardBuilderTest, GapsInTheClassNumbersAreNamedByNumber) {
+  onnx_.outputs[0] = Tensor("logits", {-1, 50, 4});
+  config_["id2label"] = {{"0", "person"}, {"3", "car"}};
+  const ModelCard card = Card();
+  EXPECT_EQ(card.labels, (std::vector<std::string>{"person", "class 1", "class 2", "car"}));
+  EXPECT_EQ(card.notes.size(), 1U);
+}
+
+TEST_F(CardBuilderTest, LabelsThatDoNotMatchTheHeadAreRefusedWithBothNumbers) {
+  onnx_.outputs[0] = Tensor("logits", {-1, 50, 80});
+  const std::string message = Message(ErrorKind::kUser);
+  EXPECT_NE(message.find("2 labels"), std::string::npos) << message;
+  EXPECT_NE(message.find("80 classes"), std::string::npos) << message;
+}
+
+TEST_F(CardBuilderTest, HeadsWithoutADecoderAreRefusedWithTheirShapes) {
+  onnx_.outputs = {Tensor("output0", {-1, 84, 8400})};
+  std::string message = Message(ErrorKind::kUnsupported);
+  EXPECT_NE(message.find("output0 [batch,84,8400] float32"), std::string::npos) << message;
+  onnx_.outputs = {Tensor("logits", {-1, 100, 92}), Tensor("pred_boxes", {-1, 100, 4})};
+  config_["architectures"] = {"DetrForObjectDetection"};  // softmax with a background class
+  message = Message(ErrorKind::kUnsupported);
+  EXPECT_NE(message.find("DetrForObjectDetection"), std::string::npos) << message;
+}
+
+TEST_F(CardBuilderTest, SigmoidDetrFamiliesAreKnownWithFurtherOutputs) {
+  onnx_.outputs.insert(onnx_.outputs.begin(), Tensor("last_hidden_state", {-1, 50, 256}));
+  for (const char* family : {"RTDetr", "RTDetrV2", "DeformableDetr", "DFine", "RfDetr"}) {
+    config_["architectures"] = {std::string(family) + "ForObjectDetection"};
+    EXPECT_EQ(Card().scores_output, "logits") << family;
+  }
+}
+
+TEST_F(CardBuilderTest, FreeAxesAreFilledFromTheConfigs) {
+  onnx_.inputs = {Tensor("pixel_values", {-1, 3, -1, -1})};
+  onnx_.outputs = {Tensor("logits", {-1, -1, -1}), Tensor("pred_boxes", {-1, -1, 4})};
+  const ModelCard card = Card();
+  EXPECT_EQ(card.input_width, 640);
+  EXPECT_EQ(card.num_queries, 50);
+  EXPECT_EQ(card.num_classes, 2);
+  config_.erase("num_queries");
+  EXPECT_NE(Message(ErrorKind::kUser).find("num_queries"), std::string::npos);
+  onnx_.outputs = {Tensor("logits", {-1, 50, 2}), Tensor("pred_boxes", {-1, 60, 4})};
+  EXPECT_NE(Message(ErrorKind::kUser).find("disagree"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, InputsThatAreNotOnePictureAreRefused) {
+  onnx_.inputs.push_back(Tensor("pixel_mask", {-1, 64, 64}, "int64"));
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("pixel_mask"), std::string::npos);
+  onnx_.inputs = {Tensor("x", {-1, 320, 320, 3})};
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("[batch,320,320,3]"), std::string::npos);
+  onnx_.inputs = {Tensor("x", {-1, 3, 320, 640}, "uint8")};
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("uint8"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, NormalisationBecomesScaleAndOffsets) {
+  processor_["do_normalize"] = true;
+  processor_["image_mean"] = {0.5, 0.25, 0.0};
+  processor_["image_std"] = {0.5, 0.5, 0.5};
+  ModelCard card = Card();
+  EXPECT_DOUBLE_EQ(card.preprocessing.net_scale_factor, 1.0 / 255 / 0.5);
+  ASSERT_EQ(card.preprocessing.offsets.size(), 3U);
+  EXPECT_DOUBLE_EQ(card.preprocessing.offsets[0], 127.5);
+  EXPECT_DOUBLE_EQ(card.preprocessing.offsets[1], 63.75);
+  processor_["image_std"] = {0.229, 0.224, 0.225};
+  processor_["image_mean"] = {0.485, 0.456, 0.406};
+  const std::string message = Message(ErrorKind::kUnsupported);
+  EXPECT_NE(message.find("0.229, 0.224, 0.225"), std::string::npos) << message;
+  EXPECT_NE(message.find("wrong by up to 0.0"), std::string::npos) << message;
+  processor_["image_std"] = {0.2, 0.2};
+  EXPECT_NE(Message(ErrorKind::kUser).find("image_std"), std::string::npos);
+  processor_["do_normalize"] = false;
+  EXPECT_TRUE(Card().preprocessing.offsets.empty());
+  processor_["do_rescale"] = false;
+  EXPECT_DOUBLE_EQ(Card().preprocessing.net_scale_factor, 1);
+}
+
+TEST_F(CardBuilderTest, PreprocessingThatCannotBeKeptIsRefused) {
+  processor_["size"] = {{"shortest_edge", 800}, {"longest_edge", 1333}};
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("shortest_edge"), std::string::npos);
+  processor_["size"] = {{"height", 640}, {"width", 640}};
+  const std::string message = Message(ErrorKind::kUser);
+  EXPECT_NE(message.find("640x640"), std::string::npos) << message;
+  EXPECT_NE(message.find("640x320"), std::string::npos) << message;
+  processor_["size"] = {{"height", 320}, {"width", 640}};
+  processor_["do_pad"] = true;
+  EXPECT_EQ(Card().preprocessing.resize, ResizeMode::kStretch);
+  processor_["pad_size"] = {{"height", 640}, {"width", 640}};
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("pads"), std::string::npos);
+  processor_.erase("pad_size");
+  processor_["do_rescale"] = "yes";
+  EXPECT_NE(Message(ErrorKind::kUser).find("do_rescale"), std::string::npos);
+  processor_["do_rescale"] = true;
+  processor_["resample"] = 3;
+  EXPECT_EQ(Card().notes.size(), 1U);
+}
+
+TEST_F(CardBuilderTest, MissingConfigFilesAreNamed) {
+  processor_ = nullptr;
+  EXPECT_NE(Message(ErrorKind::kUser).find("preprocessor_config.json: is missing"),
+            std::string::npos);
+  Write("processor_config.json",
+        R"({"image_processor": {"do_normalize": false, "size": {"height": 320, "width": 640}}})");
+  EXPECT_EQ(Card().preprocessing.source, "processor_config.json");
+  ASSERT_TRUE(RemoveAll(JoinPath(folder_, "config.json")).ok());
+  config_ = nullptr;
+  EXPECT_NE(Message(ErrorKind::kUser).find("config.json: is missing"), std::string::npos);
+  Write("config.json", "{\"architectures\": [");
+  EXPECT_NE(Message(ErrorKind::kUser).find("config.json"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, BareOnnxFindsItsConfigsBesideOrAboveIt) {
+  Write("onnx/model.onnx", "x");
+  ASSERT_TRUE(Build().ok());
+  auto card = BuildModelCard(JoinPath(folder_, "onnx/model.onnx"), onnx_, {});
+  ASSERT_TRUE(card.ok()) << card.error().message;
+  EXPECT_EQ(card->name, "rtdetr-l");
+  Write("my detector (1).onnx", "x");
+  card = BuildModelCard(JoinPath(folder_, "my detector (1).onnx"), onnx_, {});
+  ASSERT_TRUE(card.ok()) << card.error().message;
+  EXPECT_EQ(card->name, "my-detector--1-");
+  EXPECT_EQ(card->notes.size(), 1U);
+}
+
+TEST_F(CardBuilderTest, NamesThatCannotBeFoldersAreRefused) {
+  for (const char* name : {".", "..", "a/b", "a b", "ä", "$(x)"}) {
+    overrides_.name = name;
+    EXPECT_NE(Message(ErrorKind::kUser).find("model's name"), std::string::npos) << name;
+  }
+  EXPECT_FALSE(CheckModelName("").ok());
+  EXPECT_TRUE(CheckModelName("..a").ok());
+}
+
+TEST_F(CardBuilderTest, ForeignOperatorsAreRefused) {
+  onnx_.operators = {{"com.microsoft", "QAttention", 2}};
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("QAttention"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, VariantsAreChosenInTheirOrder) {
+  Write("onnx/model_quantized.onnx", "x");
+  Write("onnx/model_int8.onnx", "x");
+  Write("onnx/model_q4.onnx", "x");
+  auto files = FindModelFiles(folder_);
+  ASSERT_TRUE(files.ok());
+  EXPECT_EQ(files->selection_line,
+            "Selected: fp32 (default). All available: [fp32, int8, int4, quantized]");
+  EXPECT_EQ(BaseName(files->onnx), "model.onnx");
+  Write("onnx/model_fp16.onnx", "x");
+  files = FindModelFiles(folder_);
+  EXPECT_EQ(BaseName(files->onnx), "model_fp16.onnx");
+  files = FindModelFiles(folder_, "int4");
+  EXPECT_EQ(BaseName(files->onnx), "model_q4.onnx");
+  ASSERT_TRUE(RemoveAll(JoinPath(folder_, "onnx")).ok());
+  files = FindModelFiles(folder_, "int4");
+  ASSERT_FALSE(files.ok());
+  EXPECT_NE(files.error().message.find("available: [fp32]"), std::string::npos);
+  Write("another.onnx", "x");
+  EXPECT_EQ(BaseName(FindModelFiles(folder_)->onnx), "model.onnx");
+}
+
+TEST_F(CardBuilderTest, SourcesThatAreNoModelAreNamed) {
+  ASSERT_TRUE(RemoveAll(JoinPath(folder_, "model.onnx")).ok());
+  const auto message = [&](const std::string& source) {
+    auto files = FindModelFiles(source);
+    EXPECT_FALSE(files.ok());
+    return files.ok() ? "" : files.error().message;
+  };
+  EXPECT_NE(message(folder_).find("looked for model.onnx, onnx/model.onnx"), std::string::npos);
+  EXPECT_NE(message(folder_ + "/none").find("no such file or folder"), std::string::npos);
+  Write("a.txt", "x");
+  EXPECT_NE(message(folder_ + "/a.txt").find("not an .onnx file"), std::string::npos);
+  Write("a.engine", "x");
+  EXPECT_NE(message(folder_ + "/a.engine").find("TensorRT engine"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sg
