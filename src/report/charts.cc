@@ -24,7 +24,7 @@ constexpr char kGreen[] = "#009E73";
 constexpr char kRed[] = "#C62828";
 constexpr char kInk[] = "#1A1A1A";
 
-constexpr size_t kTitleCharacters = 64;
+constexpr size_t kTitleCharacters = 56;
 constexpr size_t kLabelCharacters = 28;
 
 /// A gnuplot string expression for `text`: single quotes, in which nothing is substituted, and the
@@ -90,18 +90,19 @@ std::string Head(const Report& r, const std::string& file, const std::string& su
       "set tics nomirror textcolor rgb '{}'\n"
       "set grid ytics linetype 1 linecolor rgb '#D8D8D8' linewidth 1\n"
       "set style textbox opaque noborder fillcolor rgb '#FFFFFF' margins 0.6,0.5\n"
-      "set key at screen 0.53,0.045 center horizontal samplen 5 font 'DejaVu Sans,18'\n"
+      "set key at screen 0.53,0.035 center horizontal samplen 5 font 'DejaVu Sans,18'\n"
       "set lmargin at screen 0.085\nset rmargin at screen 0.97\n"
       "set tmargin at screen 0.86\nset bmargin at screen {}\n",
       Quoted(y_label), Number(top), kInk, has_key ? "0.20" : "0.13");
   return script;
 }
 
-std::string ValueLabel(double x, double y, const std::string& text, double offset_lines) {
+std::string ValueLabel(double x, double y, const std::string& text, double offset_lines,
+                       int font_size = 19) {
   return fmt::format(
-      "set label {} at {},{} center front boxed noenhanced font 'DejaVu Sans:Bold,19' "
+      "set label {} at {},{} center front boxed noenhanced font 'DejaVu Sans:Bold,{}' "
       "textcolor rgb '{}' offset 0,{}\n",
-      Quoted(text), Number(x), Number(y), kInk, Number(offset_lines));
+      Quoted(text), Number(x), Number(y), font_size, kInk, Number(offset_lines));
 }
 
 std::string XTics(const std::vector<std::string>& labels) {
@@ -153,14 +154,16 @@ std::string BarChart(const Report& r, const std::string& file, const std::string
         "set object rectangle from {},0 to {},{} fillcolor rgb '{}' fillstyle solid noborder\n",
         Number(x - half_width), Number(x + half_width), Number(*bar.value), bar.colour);
     double label_y = *bar.value;
+    double label_offset = 1.0;
     if (Drawable(bar.low) && Drawable(bar.high)) {
       script += fmt::format(
           "set arrow from {0},{1} to {0},{2} heads size screen 0.006,90 front linewidth 2.5 "
           "linecolor rgb '{3}'\n",
           Number(x), Number(*bar.low), Number(*bar.high), kInk);
       label_y = std::max(label_y, *bar.high);
+      label_offset = 1.3;
     }
-    script += ValueLabel(x, label_y, bar.value_text, 1.0);
+    script += ValueLabel(x, label_y, bar.value_text, label_offset);
   }
   const std::string dashed = DashedLines(lines);
   return script + XTics(labels) + "plot " + (dashed.empty() ? "-1 notitle" : dashed) + "\n";
@@ -176,7 +179,7 @@ std::string Alone(const Report& r) {
 
 std::string RunLabel(const Report& r, int number, const ReportRun& run) {
   return fmt::format("{} {}\n{} streams, worst {} fps", NamesOf(r).run, number, Whole(run.streams),
-                     Figure(run.worst_fps, 1));
+                     FpsBesideTarget(run.worst_fps, r.target_fps));
 }
 
 std::string BatchChart(const Report& r, const std::string& file) {
@@ -232,6 +235,7 @@ std::vector<Point> RunPoints(const Report& r) {
 
 std::string StreamsChart(const Report& r, const std::string& file) {
   const std::vector<Point> points = RunPoints(r);
+  const int font_size = points.size() <= 8 ? 19 : points.size() <= 14 ? 14 : 9;
   double highest = r.target_fps;
   std::string mean_rows, worst_rows, values;
   std::vector<std::string> labels;
@@ -242,12 +246,14 @@ std::string StreamsChart(const Report& r, const std::string& file) {
     if (Drawable(run.fps_per_stream)) {
       highest = std::max(highest, *run.fps_per_stream);
       mean_rows += Number(x) + " " + Number(*run.fps_per_stream) + "\n";
-      values += ValueLabel(x, *run.fps_per_stream, Figure(run.fps_per_stream, 1), 1.3);
+      values += ValueLabel(x, *run.fps_per_stream,
+                           FpsBesideTarget(run.fps_per_stream, r.target_fps), 1.3, font_size);
     }
     if (Drawable(run.worst_fps)) {
       highest = std::max(highest, *run.worst_fps);
       worst_rows += Number(x) + " " + Number(*run.worst_fps) + "\n";
-      values += ValueLabel(x, *run.worst_fps, Figure(run.worst_fps, 1), -1.3);
+      values += ValueLabel(x, *run.worst_fps, FpsBesideTarget(run.worst_fps, r.target_fps), -1.3,
+                           font_size);
     }
   }
   std::string script = Head(r, file, NamesOf(r).pipeline + ": FPS per Stream by Number of Streams",
@@ -256,7 +262,7 @@ std::string StreamsChart(const Report& r, const std::string& file) {
     labels.push_back("no run");
     values = ValueLabel(1, 0, "not measured", 1.2);
   }
-  script += values + "set xlabel 'Streams' font 'DejaVu Sans,19' offset 0,0.3\n" + XTics(labels);
+  script += values + "set xlabel 'Streams' font 'DejaVu Sans,19' offset 0,-0.6\n" + XTics(labels);
   std::string plots =
       DashedLines({{r.target_fps, fmt::format("real time: {} fps", Shortest(r.target_fps)), kRed}});
   const auto series = [&](const std::string& name, const std::string& rows, const char* colour,

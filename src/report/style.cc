@@ -27,8 +27,9 @@ th { background: #283593; color: #ffffff; font-weight: bold; }
 tbody tr:nth-child(odd) { background: #e8eaf6; }
 tbody tr:nth-child(even) { background: #ffffff; }
 th:first-child:nth-last-child(3), th:first-child:nth-last-child(4) { width: 24%; }
+th:first-child:nth-last-child(6) { width: 10%; }
 th:first-child:nth-last-child(2) { width: 33%; }
-td:first-child, th { overflow-wrap: break-word; }
+th { overflow-wrap: break-word; }
 code { padding: 1px 4px; border-radius: 3px; background: #f0f1f7; color: inherit; font: 0.9em/1.4 "DejaVu Sans Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 td code { padding: 0; background: none; }
 pre { margin: 0 0 14px; padding: 12px 14px; border: 1px solid #c3c8e6; border-radius: 4px; background: #f5f6fb; color: #1b1d28; font-size: 13px; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -79,6 +80,7 @@ a { color: #283593; }
   th, td { padding: 3.5pt 6pt; }
   thead { display: table-header-group; }
   tr, img, blockquote, table, pre { break-inside: avoid; }
+  #section-1 + table { break-inside: auto; }
   pre { padding: 7pt 9pt; font-size: 7.8pt; }
   blockquote { font-size: 8.5pt; }
   img { width: 128mm; margin: 4pt auto 8pt; }
