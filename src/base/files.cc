@@ -124,9 +124,8 @@ Status WriteFileAtomic(const std::string& path, const std::string& bytes) {
 
 Status CopyFileAtomic(const std::string& from, const std::string& to) {
   return ReplaceFile(to, [&](int fd) {
-    return ForEachBlock(from, [&](const char* block, size_t size) {
-      return WriteAll(fd, block, size, to);
-    });
+    return ForEachBlock(
+        from, [&](const char* block, size_t size) { return WriteAll(fd, block, size, to); });
   });
 }
 
@@ -177,7 +176,7 @@ Result<std::string> Sha256File(const std::string& path) {
   return digest.Hex();
 }
 
-std::string Sha256(const std::string& bytes) {
+std::string Sha256(std::string_view bytes) {
   Sha256Digest digest;
   digest.Add(bytes.data(), bytes.size());
   return digest.Hex();
@@ -189,7 +188,8 @@ Status CheckWritable(const std::string& folder, uint64_t need_bytes) {
   while (!fs::exists(existing, error) && existing.has_relative_path())
     existing = existing.parent_path();
   if (!fs::is_directory(existing, error))
-    return EnvironmentError(existing.string() + ": is not a folder, so nothing can be written below it");
+    return EnvironmentError(existing.string() +
+                            ": is not a folder, so nothing can be written below it");
   // access() says yes to root on a read-only mount; only a real write tells.
   std::string probe = (existing / ".streamgauge.XXXXXX").string();
   Descriptor file(::mkostemp(probe.data(), O_CLOEXEC));
@@ -219,7 +219,9 @@ Result<std::vector<std::string>> ListFolder(const std::string& path) {
   return names;
 }
 
-std::string JoinPath(const std::string& a, const std::string& b) { return (fs::path(a) / b).string(); }
+std::string JoinPath(const std::string& a, const std::string& b) {
+  return (fs::path(a) / b).string();
+}
 
 std::string ParentFolder(const std::string& path) {
   const std::string parent = fs::path(path).parent_path().string();

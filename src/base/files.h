@@ -3,13 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
 
 namespace sg {
 
-/// The whole file. kUser when it does not exist or is a folder, kEnvironment when it cannot be read.
+/// The whole file. kUser when it does not exist or is a folder, kEnvironment when it cannot be
+/// read.
 Result<std::string> ReadFile(const std::string& path);
 
 /// Writes `bytes` beside `path`, syncs, and renames over it: a reader sees the old file or the new
@@ -34,7 +36,7 @@ Result<uint64_t> FileSize(const std::string& path);
 
 /// Lower-case hex SHA-256 of a file's bytes, or of a string.
 Result<std::string> Sha256File(const std::string& path);
-std::string Sha256(const std::string& bytes);
+std::string Sha256(std::string_view bytes);
 
 /// kEnvironment unless `folder` (or, while it does not exist, its nearest existing parent) can be
 /// written and has `need_bytes` free; found by writing a probe file of one block, which is removed.

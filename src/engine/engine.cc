@@ -43,6 +43,7 @@ Result<Precision> PrecisionFromName(const std::string& name) {
 
 Json EngineRequest::ToJson() const {
   return {{"onnx_path", onnx_path},
+          {"external_data_paths", external_data_paths},
           {"engines_folder", engines_folder},
           {"model_file_stem", model_file_stem},
           {"max_batch", max_batch},
@@ -56,6 +57,7 @@ Result<EngineRequest> EngineRequest::FromJson(const Json& json) {
       EngineRequest request,
       (FromJsonObject<EngineRequest>(json, "engine request", [](const Json& j, EngineRequest* r) {
         r->onnx_path = j.at("onnx_path").get<std::string>();
+        r->external_data_paths = j.at("external_data_paths").get<std::vector<std::string>>();
         r->engines_folder = j.at("engines_folder").get<std::string>();
         r->model_file_stem = j.at("model_file_stem").get<std::string>();
         r->max_batch = j.at("max_batch").get<int>();
@@ -73,6 +75,7 @@ Json EngineArtifact::ToJson() const {
   for (const EngineTensor& output : outputs) outputs_json.push_back(TensorToJson(output));
   return {{"path", path},
           {"onnx_sha256", onnx_sha256},
+          {"external_data_sha256", external_data_sha256},
           {"device", device},
           {"device_name", device_name},
           {"cpu_features", cpu_features},
@@ -97,6 +100,7 @@ Result<EngineArtifact> EngineArtifact::FromJson(const Json& json) {
   return FromJsonObject<EngineArtifact>(json, "engine", [](const Json& j, EngineArtifact* a) {
     a->path = j.at("path").get<std::string>();
     a->onnx_sha256 = j.at("onnx_sha256").get<std::string>();
+    a->external_data_sha256 = j.at("external_data_sha256").get<std::string>();
     a->device = j.at("device").get<std::string>();
     a->device_name = j.at("device_name").get<std::string>();
     a->cpu_features = j.at("cpu_features").get<std::string>();

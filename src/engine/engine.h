@@ -22,8 +22,9 @@ Result<Precision> PrecisionFromName(const std::string& name);
 
 struct EngineRequest {
   std::string onnx_path;
-  std::string engines_folder;   ///< models/NAME/benchmarks/engines
-  std::string model_file_stem;  ///< of "{stem}_dynamic_b{MAX}"
+  std::vector<std::string> external_data_paths;  ///< weights kept beside the ONNX file, if any
+  std::string engines_folder;                    ///< models/NAME/benchmarks/engines
+  std::string model_file_stem;                   ///< of "{stem}_dynamic_b{MAX}"
   int max_batch = 1;
   Precision precision = Precision::kFp16;
   /// Pixel (0–255) to network value, compiled into the engine: y = net_scale_factor * (x -
@@ -44,11 +45,12 @@ struct EngineTensor {
 /// A built engine file and its sidecar ({file}.json), which holds the same values.
 struct EngineArtifact {
   std::string path;
-  std::string onnx_sha256;
-  std::string device;        ///< "CPU"
-  std::string device_name;   ///< as the runtime names it
-  std::string cpu_features;  ///< Processor::FeatureKey() of the machine that built it
-  std::string runtime;       ///< "OpenVINO"
+  std::string onnx_sha256;           ///< of the ONNX file alone
+  std::string external_data_sha256;  ///< over the weights beside it; empty when there are none
+  std::string device;                ///< "CPU"
+  std::string device_name;           ///< as the runtime names it
+  std::string cpu_features;          ///< Processor::FeatureKey() of the machine that built it
+  std::string runtime;               ///< "OpenVINO"
   std::string runtime_version;
   std::string precision_asked;  ///< "fp32" or "fp16"
   std::string precision_used;   ///< "f32", "bf16", "f16"

@@ -120,7 +120,7 @@ Status MappedEngineFile::ReadHeader() {
     offset = NextPage(offset);
     if (offset > bytes.size() || size > bytes.size() - offset)
       return UserError("it ends within " + name);
-    if (Sha256(std::string(bytes.substr(offset, size))) != part["sha256"].get<std::string>())
+    if (Sha256(bytes.substr(offset, size)) != part["sha256"].get<std::string>())
       return UserError(name + " does not have the hash recorded");
     parts_.push_back({batch, data_ + offset, static_cast<size_t>(size)});
     offset += size;

@@ -34,11 +34,22 @@ std::string CpuText(const std::string& name, const std::string& features) {
   return name + " (" + features + ")";
 }
 
+/// Over names and contents; empty for no files.
+Result<std::string> HashOfAll(const std::vector<std::string>& paths) {
+  std::string hashes;
+  for (const std::string& path : paths) {
+    SG_ASSIGN_OR_RETURN(const std::string sha256, Sha256File(path));
+    hashes += sha256 + " " + BaseName(path) + "\n";
+  }
+  return hashes.empty() ? "" : Sha256(hashes);
+}
+
 /// What a file built now for `request` would say of itself, as far as that is known beforehand.
 Result<EngineArtifact> Wanted(const EngineRequest& request) {
   EngineArtifact wanted;
   wanted.path = OpenVinoEnginePath(request);
   SG_ASSIGN_OR_RETURN(wanted.onnx_sha256, Sha256File(request.onnx_path));
+  SG_ASSIGN_OR_RETURN(wanted.external_data_sha256, HashOfAll(request.external_data_paths));
   wanted.device = "CPU";
   wanted.cpu_features = ThisProcessor().FeatureKey();
   wanted.runtime = "OpenVINO";
@@ -60,6 +71,8 @@ std::string Mismatch(const EngineArtifact& have, const EngineArtifact& wanted) {
   if (have.onnx_sha256 != wanted.onnx_sha256)
     return fmt::format("the ONNX changed (hash {}, the engine was built from {})",
                        wanted.onnx_sha256.substr(0, 12), have.onnx_sha256.substr(0, 12));
+  if (have.external_data_sha256 != wanted.external_data_sha256)
+    return "the weights beside the ONNX changed";
   if (have.runtime_version != wanted.runtime_version)
     return fmt::format("built by OpenVINO {}, this is {}", have.runtime_version,
                        wanted.runtime_version);
@@ -221,7 +234,9 @@ Status LoadedEngine::Import() {
   if (described.input.shape.size() != 3) return UserError("its header gives no input size");
   for (const EngineTensor& output : described.outputs)
     outputs_.push_back({output.name, ov::element::Type(output.type), output.shape});
-  const ov::AnyMap settings = DeviceSettings(ov::element::Type(described.precision_used));
+  // As it was compiled: the device then picks the same type, which is checked below.
+  const ov::AnyMap settings =
+      DeviceSettings(described.precision_asked == "fp32" ? ov::element::f32 : ov::element::dynamic);
   for (const MappedEngineFile::Part& part : file_.parts()) {
     try {
       // OpenVINO takes the memory as not const, and only reads it.
@@ -234,6 +249,9 @@ Status LoadedEngine::Import() {
     }
     batches_.push_back(part.batch);
   }
+  if (const std::string used = PrecisionUsed(compiled_.front()); used != described.precision_used)
+    return UserError("it was built to run in " + described.precision_used +
+                     ", and OpenVINO would run it in " + used);
   return OkStatus();
 }
 

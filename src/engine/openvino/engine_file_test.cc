@@ -102,6 +102,16 @@ TEST_F(EngineFileTest, ANewOnnxIsRebuilt) {
   EXPECT_NE(RebuildReason().find("the ONNX changed (hash "), std::string::npos);
 }
 
+TEST_F(EngineFileTest, NewWeightsBesideTheOnnxAreRebuilt) {
+  const std::string weights = folder_ + "/tiny.onnx.data";
+  request_.external_data_paths = {weights};
+  EXPECT_EQ(BuildError().kind, ErrorKind::kUser);  // not there
+  ASSERT_TRUE(WriteFileAtomic(weights, "one").ok());
+  Build();
+  ASSERT_TRUE(WriteFileAtomic(weights, "two").ok());
+  EXPECT_EQ(RebuildReason(), "the weights beside the ONNX changed");
+}
+
 TEST_F(EngineFileTest, AnotherPrecisionIsRebuilt) {
   Build();
   request_.precision = Precision::kFp16;
@@ -185,6 +195,18 @@ TEST_F(EngineFileTest, LoadChecksTheOnnxAndThatTheFileIsThere) {
   EXPECT_EQ(LoadedEngine::Load(blob_ + ".absent", "").error().kind, ErrorKind::kUser);
 }
 
+TEST_F(EngineFileTest, TheHalfTypeThatIsUsedIsTheOneNamed) {
+  request_.precision = Precision::kFp16;
+  const EngineArtifact built = Build();
+  EXPECT_TRUE(built.precision_used == "f32" || built.precision_used == "bf16" ||
+              built.precision_used == "f16")
+      << built.precision_used;
+  auto engine = LoadedEngine::Load(blob_, "");
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  for (const int batch : (*engine)->batches())
+    EXPECT_EQ(PrecisionUsed((*engine)->compiled(batch)), built.precision_used);
+}
+
 TEST_F(EngineFileTest, ABatchOfOneHasOnePart) {
   request_.max_batch = 1;
   blob_ = OpenVinoEnginePath(request_);
@@ -228,7 +250,8 @@ TEST_F(EngineFileTest, BadOnnxFilesAreOneClearLine) {
     ASSERT_TRUE(WriteFileAtomic(request_.onnx_path, bytes).ok());
     error = BuildError();
     EXPECT_EQ(error.kind, ErrorKind::kUser);
-    EXPECT_NE(error.message.find("tiny.onnx: is not an ONNX file"), std::string::npos) << error.message;
+    EXPECT_NE(error.message.find("tiny.onnx: is not an ONNX file"), std::string::npos)
+        << error.message;
   }
 
   ASSERT_TRUE(RemoveAll(request_.onnx_path).ok());

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "base/files.h"
 #include "base/interrupt.h"
@@ -192,6 +193,92 @@ void Summarise(const std::vector<Completed>& completed, double seconds, double c
   timing->cpu_ms_per_image = cpu_seconds * 1e3 / (count * timing->batch);
 }
 
+/// Lets `loop` run for a while and tells of it once a second.
+class Watch {
+ public:
+  struct Span {
+    double seconds = 0;
+    uint64_t least_inferences = 0;  ///< goes on until there are as many
+    double fraction_from = 0;       ///< what to tell of the whole step's progress
+    double fraction_to = 1;
+    const char* note = "";
+  };
+
+  Watch(const RequestLoop& loop, int batch, const ProgressFn& progress)
+      : loop_(loop), batch_(batch), progress_(progress) {}
+
+  /// Returns early on failure and Ctrl-C.
+  void Run(const Span& span) {
+    const Clock::time_point begin = Clock::now();
+    const uint64_t done_before = loop_.done();
+    double told_s = 0;
+    uint64_t told_done = done_before;
+    while (!loop_.failed() && !Interrupted()) {
+      const double elapsed_s = Seconds(Clock::now() - begin);
+      const uint64_t done = loop_.done();
+      const bool over = elapsed_s >= span.seconds && done - done_before >= span.least_inferences;
+      if (over || elapsed_s - told_s >= 1) {
+        Tell(span, elapsed_s, elapsed_s - told_s, done - told_done);
+        told_s = elapsed_s;
+        told_done = done;
+      }
+      if (over) return;
+      const double left_s = std::max(span.seconds, elapsed_s + kTickS) - elapsed_s;
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left_s, kTickS)));
+    }
+  }
+
+  /// "3.0 s: 161.2 images/s", one for each second since the last call.
+  std::vector<std::string> TakeLines() { return std::exchange(lines_, {}); }
+
+ private:
+  static constexpr double kTickS = 0.05;
+  static constexpr double kShortestLineS = 0.2;
+
+  void Tell(const Span& span, double elapsed_s, double length_s, uint64_t inferences) {
+    if (length_s >= kShortestLineS)
+      lines_.push_back(fmt::format("{:.1f} s: {:.1f} images/s", elapsed_s,
+                                   static_cast<double>(inferences) * batch_ / length_s));
+    if (progress_)
+      progress_(span.fraction_from + (span.fraction_to - span.fraction_from) *
+                                         std::min(1.0, elapsed_s / span.seconds),
+                span.note);
+  }
+
+  const RequestLoop& loop_;
+  const int batch_;
+  const ProgressFn& progress_;
+  std::vector<std::string> lines_;
+};
+
+int RequestsInFlight(LoadedEngine& engine, int batch) {
+  const int streams = engine.compiled(batch).get_property(ov::num_streams).num;
+  return std::max(engine.optimal_requests(batch), kRequestsPerStream * std::max(1, streams));
+}
+
+/// Warm-up, then the measurement. May throw what OpenVINO throws.
+Result<std::vector<std::string>> Measure(LoadedEngine& engine, const TimeRequest& request,
+                                         const ProgressFn& progress, EngineTiming* timing) {
+  RequestLoop loop(engine.compiled(request.batch), timing->requests_in_flight);
+  Watch watch(loop, request.batch, progress);
+  const double warm_fraction = request.warmup_s / (request.warmup_s + request.seconds);
+  loop.Start();
+  if (request.warmup_s > 0)
+    watch.Run({request.warmup_s, static_cast<uint64_t>(timing->requests_in_flight), 0,
+               warm_fraction, "warm-up"});
+  watch.TakeLines();
+  const Clock::time_point begin = Clock::now();
+  const double cpu_begin_s = ProcessCpuSeconds();
+  watch.Run({request.seconds, kMinInferences, warm_fraction, 1, "timing"});
+  const Clock::time_point end = Clock::now();
+  const double cpu_s = ProcessCpuSeconds() - cpu_begin_s;
+  loop.Stop();
+  if (loop.failed()) return InternalError("inference failed: " + MeaningfulLine(loop.error()));
+  if (Interrupted()) return InterruptedError();
+  Summarise(loop.CompletedWithin(begin, end), Seconds(end - begin), cpu_s, timing);
+  return watch.TakeLines();
+}
+
 }  // namespace
 
 Result<EngineTiming> TimeEngine(LoadedEngine& engine, const TimeRequest& request,
@@ -201,70 +288,26 @@ Result<EngineTiming> TimeEngine(LoadedEngine& engine, const TimeRequest& request
     return UserError(fmt::format("{}: holds batch {}, and batch {} was asked for",
                                  engine.artifact().path, fmt::join(batches, " and "),
                                  request.batch));
-  if (!(request.seconds > 0)) return UserError("the time to measure must be above 0 s");
+  if (!(request.seconds > 0 && request.warmup_s >= 0))
+    return UserError(
+        fmt::format("the time to measure ({} s) must be above 0, and the warm-up ({} s) "
+                    "not below",
+                    request.seconds, request.warmup_s));
   EngineTiming timing;
   timing.batch = request.batch;
   timing.log_path = request.log_path;
-  timing.requests_in_flight = request.requests_in_flight;
-  std::vector<std::string> log_lines;
   try {
-    ov::CompiledModel& compiled = engine.compiled(request.batch);
-    if (timing.requests_in_flight <= 0)
-      timing.requests_in_flight = std::max(
-          engine.optimal_requests(request.batch),
-          kRequestsPerStream * std::max<int>(1, compiled.get_property(ov::num_streams).num));
-    RequestLoop loop(compiled, timing.requests_in_flight);
-    loop.Start();
-
-    // Until the clock (and the least count) says so; each second is reported.
-    const auto run = [&](double length_s, uint64_t least, double fraction_from, double fraction_to,
-                         const char* note, std::vector<std::string>* lines) {
-      const Clock::time_point begin = Clock::now();
-      const uint64_t done_before = loop.done();
-      uint64_t done_last = done_before;
-      double second_begin_s = 0;
-      while (!loop.failed() && !Interrupted()) {
-        const double elapsed_s = Seconds(Clock::now() - begin);
-        const bool over = elapsed_s >= length_s && loop.done() - done_before >= least;
-        if (over || elapsed_s - second_begin_s >= 1) {
-          const uint64_t done = loop.done();
-          const double length = elapsed_s - second_begin_s;
-          if (lines && length > 0.2)
-            lines->push_back(
-                fmt::format("{:.1f} s: {:.1f} images/s", elapsed_s,
-                            static_cast<double>(done - done_last) * timing.batch / length));
-          if (progress)
-            progress(
-                fraction_from + (fraction_to - fraction_from) * std::min(1.0, elapsed_s / length_s),
-                note);
-          done_last = done;
-          second_begin_s = elapsed_s;
-        }
-        if (over) break;
-        const double next_s = std::min(second_begin_s + 1, std::max(length_s, elapsed_s + 0.01));
-        std::this_thread::sleep_for(
-            std::chrono::duration<double>(std::clamp(next_s - elapsed_s, 0.001, 0.1)));
-      }
-    };
-    const double whole_s = request.warmup_s + request.seconds;
-    if (request.warmup_s > 0)
-      run(request.warmup_s, static_cast<uint64_t>(timing.requests_in_flight), 0,
-          request.warmup_s / whole_s, "warm-up", nullptr);
-    const Clock::time_point begin = Clock::now();
-    const double cpu_begin_s = ProcessCpuSeconds();
-    run(request.seconds, kMinInferences, request.warmup_s / whole_s, 1, "timing", &log_lines);
-    const Clock::time_point end = Clock::now();
-    const double cpu_s = ProcessCpuSeconds() - cpu_begin_s;
-    loop.Stop();
-    if (loop.failed()) return InternalError("inference failed: " + MeaningfulLine(loop.error()));
-    if (Interrupted()) return InterruptedError();
-    Summarise(loop.CompletedWithin(begin, end), Seconds(end - begin), cpu_s, &timing);
+    timing.requests_in_flight = request.requests_in_flight > 0
+                                    ? request.requests_in_flight
+                                    : RequestsInFlight(engine, request.batch);
+    SG_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                        Measure(engine, request, progress, &timing));
+    if (!request.log_path.empty())
+      SG_RETURN_IF_ERROR(
+          WriteFileAtomic(request.log_path, LogText(engine, timing, request.warmup_s, lines)));
   } catch (const std::exception& e) {
     return InternalError("timing the engine: " + MeaningfulLine(e.what()));
   }
-  if (!request.log_path.empty())
-    SG_RETURN_IF_ERROR(
-        WriteFileAtomic(request.log_path, LogText(engine, timing, request.warmup_s, log_lines)));
   return timing;
 }
 
