@@ -18,13 +18,14 @@ struct Demuxer {
   /// the pad is found by what the next element accepts.
   const char* video_pad;
 };
-constexpr std::array<Demuxer, 8> kDemuxers = {{{"video/quicktime", "qtdemux", "video_0"},
+constexpr std::array<Demuxer, 9> kDemuxers = {{{"video/quicktime", "qtdemux", "video_0"},
                                                {"audio/x-m4a", "qtdemux", "video_0"},
                                                {"video/x-matroska", "matroskademux", "video_0"},
                                                {"video/webm", "matroskademux", "video_0"},
                                                {"video/x-msvideo", "avidemux", "video_0"},
                                                {"video/x-flv", "flvdemux", "video"},
                                                {"video/mpegts", "tsdemux", ""},
+                                               {"video/ogg", "oggdemux", ""},
                                                {"application/ogg", "oggdemux", ""}}};
 
 struct Decoder {

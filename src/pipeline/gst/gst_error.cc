@@ -130,8 +130,9 @@ Result<GstOwned<GstElement>> ParsePipeline(const std::string& launch) {
   const OwnedGError error(raw_error);
   if (raw != nullptr) gst_object_ref_sink(raw);
   GstOwned<GstElement> element(raw);
-  if (gchar** missing = gst_parse_context_get_missing_elements(context.get())) {
-    const std::string name = missing[0];
+  if (g_error_matches(error.get(), GST_PARSE_ERROR, GST_PARSE_ERROR_NO_SUCH_ELEMENT)) {
+    gchar** missing = gst_parse_context_get_missing_elements(context.get());
+    const std::string name = missing != nullptr ? missing[0] : "?";
     g_strfreev(missing);
     return MissingElement(name);
   }

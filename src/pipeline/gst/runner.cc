@@ -171,6 +171,7 @@ Status Run::OpenSamples() {
 
 Result<std::string> Run::Play() {
   running_ = true;
+  SampleSecond();
   starting_ = std::make_unique<StateChange>(pipeline_.get(), GST_STATE_PLAYING);
   while (true) {
     SG_ASSIGN_OR_RETURN(const bool eos, ReadBus());

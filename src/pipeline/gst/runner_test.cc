@@ -1,0 +1,229 @@
+#include "pipeline/gst/runner.h"
+
+#include <map>
+
+#include "measure/samples.h"
+#include "pipeline/gst/clip_test.h"
+#include "pipeline/gst/probe.h"
+
+namespace sg {
+namespace {
+
+class Runner : public ClipTest {
+ protected:
+  /// A job that runs `paths` to the tap without inference.
+  RunJob Job(const std::vector<std::string>& paths) {
+    LaunchPlan plan;
+    plan.batch_size = static_cast<int>(paths.size());
+    plan.width = 160;
+    plan.height = 120;
+    for (const std::string& path : paths) {
+      const Result<VideoInfo> video = ProbeVideoHere(path);
+      EXPECT_TRUE(video.ok()) << video.error().message;
+      plan.sources.push_back(*video);
+    }
+    RunJob job;
+    job.launch = LaunchString(plan);
+    job.tap = "tap";
+    job.streams = plan.batch_size;
+    job.sources = paths;
+    job.samples_path = folder_ / "samples.jsonl";
+    job.stall_s = 10;
+    return job;
+  }
+  static RunOutcome Outcome(const RunJob& job) {
+    const Result<RunOutcome> outcome = RunPipelineHere(job, [](const Json&) {});
+    EXPECT_TRUE(outcome.ok()) << outcome.error().message << "\n" << job.launch;
+    return outcome.ok() ? *outcome : RunOutcome();
+  }
+  static Error Failure(const RunJob& job) {
+    const Result<RunOutcome> outcome = RunPipelineHere(job, [](const Json&) {});
+    EXPECT_FALSE(outcome.ok());
+    return outcome.ok() ? Error() : outcome.error();
+  }
+};
+
+using Frames = std::vector<uint64_t>;
+
+TEST_F(Runner, CountsEveryFrameOfEveryContainer) {
+  for (const std::string& path :
+       {JpegMp4(25), TheoraClip(25), MakeClip("a.mkv", 25, "jpegenc ! matroskamux"),
+        MakeClip("a.webm", 25, "vp8enc deadline=1 ! webmmux"),
+        MakeClip("a9.webm", 25, "vp9enc deadline=1 cpu-used=8 ! webmmux"),
+        MakeClip("a.avi", 25, "jpegenc ! avimux"), MakeClip("raw.avi", 25, "avimux"),
+        MakeClip("b.mp4", 25, "jpegenc ! qtmux faststart=true"),
+        MakeClip("422.mp4", 25, "videoconvert ! video/x-raw,format=Y42B ! jpegenc ! qtmux")}) {
+    const RunOutcome outcome = Outcome(Job({path}));
+    EXPECT_EQ(outcome.frames, Frames{25}) << path;
+    EXPECT_EQ(outcome.ended_by, "eos");
+  }
+}
+
+TEST_F(Runner, TakesTheVideoOfAFileWithAudioFirst) {
+  const std::string path = folder_ / "audio_first.mkv";
+  RunToEnd("matroskamux name=m" + Into(path) +
+           " audiotestsrc num-buffers=100 ! audio/x-raw,rate=44100 ! audioconvert ! vorbisenc ! "
+           "m.audio_0 " +
+           TestPicture(20) + "jpegenc ! m.video_0");
+  EXPECT_EQ(Outcome(Job({path})).frames, Frames{20});
+}
+
+TEST_F(Runner, RecordsEachFrameOnceAndInOrder) {
+  const std::string path = JpegMp4(30);
+  const RunOutcome outcome = Outcome(Job({path, path}));
+  EXPECT_EQ(outcome.frames, (Frames{30, 30}));
+  const Result<RunRecord> record = ReadSamples(folder_ / "samples.jsonl");
+  ASSERT_TRUE(record.ok()) << record.error().message;
+  EXPECT_EQ(record->streams, (std::vector<std::string>{path, path}));
+  EXPECT_EQ(record->ended_by, "eos");
+  EXPECT_GE(record->seconds.size(), 2u);
+  std::map<int, uint64_t> next;
+  for (const FrameSample& frame : record->frames) {
+    EXPECT_EQ(frame.frame, next[frame.stream]++);
+    EXPECT_GE(frame.capture_ns, 0);
+    EXPECT_GE(frame.arrival_ns, frame.capture_ns);
+  }
+  EXPECT_EQ(next[0], 30u);
+  EXPECT_EQ(next[1], 30u);
+}
+
+TEST_F(Runner, LoopsWithoutLosingOrRepeatingAFrame) {
+  for (const std::string& path :
+       {JpegMp4(10), TheoraClip(10), MakeClip("a.mkv", 10, "jpegenc ! matroskamux"),
+        MakeClip("a.avi", 10, "jpegenc ! avimux")}) {
+    RunJob job = Job({path, path});
+    job.loop = true;
+    job.max_frames = 30;
+    // The pictures themselves, one after the other, to be compared with three times the clip.
+    const std::string once_path = folder_ / "once.yuv";
+    const std::string looped_path = folder_ / "looped.yuv";
+    RunToEnd("filesrc " + LaunchProperty("location", path) +
+             " ! decodebin ! videoconvert ! video/x-raw,format=I420 ! filesink " +
+             LaunchProperty("location", once_path));
+    const size_t tap = job.launch.find("fakesink name=tap sync=false");
+    job.launch.replace(
+        tap, std::string("fakesink name=tap sync=false").size(),
+        "sgdemux name=d d.src_0 ! videoconvert ! video/x-raw,format=I420 ! filesink " +
+            LaunchProperty("location", looped_path) + " d.src_1 ! fakesink sync=false async=false");
+    job.tap = "d";
+    const RunOutcome outcome = Outcome(job);
+    EXPECT_EQ(outcome.frames, (Frames{30, 30})) << path;
+    EXPECT_EQ(outcome.ended_by, "frames");
+    const Result<std::string> once = ReadFile(once_path);
+    const Result<std::string> looped = ReadFile(looped_path);
+    ASSERT_TRUE(once.ok() && looped.ok());
+    EXPECT_EQ(once->size(), size_t{10} * 160 * 120 * 3 / 2);
+    EXPECT_TRUE(*looped == *once + *once + *once) << path;
+  }
+}
+
+TEST_F(Runner, LoopsUntilTheTimeIsUp) {
+  RunJob job = Job({JpegMp4(10)});
+  job.loop = true;
+  job.warmup_s = 0.2;
+  job.measure_s = 0.8;
+  const RunOutcome outcome = Outcome(job);
+  EXPECT_EQ(outcome.ended_by, "duration");
+  EXPECT_GE(outcome.wall_s, 1.0);
+  EXPECT_LT(outcome.wall_s, 3.0);
+  EXPECT_GT(outcome.frames[0], 10u);
+}
+
+TEST_F(Runner, ASourceThatCannotBeSoughtInIsNamed) {
+  const std::string path = JpegMp4(10);
+  RunJob job = Job({path});
+  // fakesrc does not seek.
+  job.launch =
+      "sgmux name=mux batch-size=1 width=160 height=120 ! fakesink name=tap sync=false fakesrc "
+      "num-buffers=5 sizetype=fixed sizemax=28800 filltype=nothing ! "
+      "video/x-raw,format=I420,width=160,height=120,framerate=10/1 ! mux.sink_0";
+  job.loop = true;
+  job.measure_s = 5;
+  const Error error = Failure(job);
+  EXPECT_EQ(error.kind, ErrorKind::kUser);
+  EXPECT_EQ(error.message.rfind(path + ": cannot be started again at its end", 0), 0u)
+      << error.message;
+}
+
+TEST_F(Runner, EndsAtTheFrameLimitExactly) {
+  RunJob job = Job({JpegMp4(30), MakeClip("short.avi", 5, "jpegenc ! avimux")});
+  job.max_frames = 12;
+  const RunOutcome outcome = Outcome(job);
+  EXPECT_EQ(outcome.frames, (Frames{12, 5}));
+  EXPECT_EQ(outcome.ended_by, "frames");
+}
+
+TEST_F(Runner, ACutOffVideoEndsInTime) {
+  const Result<std::string> whole =
+      ReadFile(MakeClip("front.mp4", 40, "jpegenc ! qtmux faststart=true"));
+  RunJob job = Job({folder_ / "front.mp4"});
+  ASSERT_TRUE(
+      WriteFileAtomic(folder_ / "front.mp4", whole->substr(0, whole->size() * 6 / 10)).ok());
+  job.stall_s = 3;
+  const Result<RunOutcome> outcome = RunPipelineHere(job, [](const Json&) {});
+  // GStreamer plays what is there, or says that it is damaged; either is an end.
+  if (outcome.ok()) {
+    EXPECT_LT(outcome->frames[0], 40u);
+  } else {
+    EXPECT_EQ(outcome.error().kind, ErrorKind::kUser) << outcome.error().message;
+  }
+}
+
+TEST_F(Runner, AMissingFileIsTheUsersError) {
+  RunJob job = Job({JpegMp4(3)});
+  ASSERT_TRUE(RemoveAll(folder_ / "clip.mp4").ok());
+  const Error error = Failure(job);
+  EXPECT_EQ(error.kind, ErrorKind::kUser);
+  EXPECT_NE(error.message.find("filesrc"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("clip.mp4"), std::string::npos) << error.message;
+  EXPECT_EQ(error.message.find('\n'), std::string::npos);
+}
+
+TEST_F(Runner, AStalledSourceIsNamed) {
+  RunJob job = Job({JpegMp4(3)});
+  job.launch =
+      "sgmux name=mux batch-size=1 width=160 height=120 ! fakesink name=tap sync=false appsrc ! "
+      "video/x-raw,format=I420,width=160,height=120,framerate=10/1 ! mux.sink_0";
+  job.sources = {"rtsp://me:secret@camera/1"};
+  job.stall_s = 0.5;
+  const Error error = Failure(job);
+  EXPECT_EQ(error.kind, ErrorKind::kUser);
+  EXPECT_EQ(error.message, "rtsp://***@camera/1: stalled: no frame for 0.5 s after 0 frames");
+}
+
+TEST_F(Runner, AStuckElementBehindTheMuxIsNotBlamedOnASource) {
+  RunJob job = Job({JpegMp4(50)});
+  const size_t tap = job.launch.find("fakesink name=tap");
+  job.launch.insert(tap, "identity sleep-time=60000000 ! ");
+  job.stall_s = 0.5;
+  const Error error = Failure(job);
+  EXPECT_EQ(error.kind, ErrorKind::kEnvironment) << error.message;
+  EXPECT_NE(error.message.find("stuck between"), std::string::npos) << error.message;
+}
+
+TEST_F(Runner, ATapThatIsNotThereIsNamed) {
+  RunJob job = Job({JpegMp4(3)});
+  job.tap = "nothing";
+  EXPECT_NE(Failure(job).message.find("no element named \"nothing\""), std::string::npos);
+}
+
+TEST_F(Runner, SamplesThatCannotBeWrittenAreFoundBeforeTheRun) {
+  RunJob job = Job({JpegMp4(3)});
+  job.samples_path = folder_ / "none/samples.jsonl";
+  EXPECT_EQ(Failure(job).kind, ErrorKind::kEnvironment);
+}
+
+TEST_F(Runner, TellsAboutEachSecond) {
+  RunJob job = Job({JpegMp4(10)});
+  job.loop = true;
+  job.measure_s = 1.5;
+  std::vector<Json> events;
+  ASSERT_TRUE(RunPipelineHere(job, [&](const Json& event) { events.push_back(event); }).ok());
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_EQ(events.back().value("event", ""), "second");
+  EXPECT_GT(events.back().value("frames", 0), 10);
+  EXPECT_GE(events.back().value("elapsed_s", 0.0), 1.4);
+}
+
+}  // namespace
+}  // namespace sg
