@@ -34,9 +34,7 @@ TEST(Json, ErrorsNameTheFileInOneLine) {
   EXPECT_EQ(json.error().message.find('\n'), std::string::npos);
 }
 
-TEST(Json, InvalidUtf8DoesNotThrow) {
-  EXPECT_EQ(ToJsonLine(Json("\xff")), "\"\xEF\xBF\xBD\"");
-}
+TEST(Json, InvalidUtf8DoesNotThrow) { EXPECT_EQ(ToJsonLine(Json("\xff")), "\"\xEF\xBF\xBD\""); }
 
 JournalRecord BuildStep(const std::string& key) {
   return {"build", key, {{"images_per_s", 161.5}}, 2.5, {"engine.blob"}, ""};
@@ -106,8 +104,7 @@ TEST(Journal, ACutLastLineIsDroppedAndTheRestKept) {
 }
 
 TEST(Log, PasswordsInUrlsAreMasked) {
-  EXPECT_EQ(MaskSecrets("open rtsp://user:P%40ss%21@cam/1 failed"),
-            "open rtsp://***@cam/1 failed");
+  EXPECT_EQ(MaskSecrets("open rtsp://user:P%40ss%21@cam/1 failed"), "open rtsp://***@cam/1 failed");
   EXPECT_EQ(MaskSecrets("srt://h:1?passphrase=top&mode=caller"),
             "srt://h:1?passphrase=***&mode=caller");
   EXPECT_EQ(MaskSecrets("/videos/a@b.mp4"), "/videos/a@b.mp4");

@@ -47,9 +47,8 @@ Result<Journal> Journal::Open(const std::string& folder) {
 }
 
 std::optional<JournalRecord> Journal::Find(const std::string& step, const std::string& key) const {
-  const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& entry) {
-    return entry.record.step == step;
-  });
+  const auto found = std::find_if(entries_.rbegin(), entries_.rend(),
+                                  [&](const Entry& entry) { return entry.record.step == step; });
   if (found == entries_.rend() || found->record.key != key) return std::nullopt;
   for (size_t i = 0; i < found->hashes.size(); ++i) {
     const Result<std::string> hash = Sha256File(JoinPath(folder_, found->record.files[i]));

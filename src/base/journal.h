@@ -16,11 +16,11 @@ namespace sg {
 
 struct JournalRecord {
   std::string step;
-  std::string key;                  ///< Sha256 of the step's inputs
-  Json values;                      ///< what later steps need of this one
-  double seconds = 0;               ///< how long the step took when it ran
-  std::vector<std::string> files;   ///< relative to the journal's folder
-  std::string digest;               ///< of the values and the files' bytes; set by the journal
+  std::string key;                 ///< Sha256 of the step's inputs
+  Json values;                     ///< what later steps need of this one
+  double seconds = 0;              ///< how long the step took when it ran
+  std::vector<std::string> files;  ///< relative to the journal's folder
+  std::string digest;              ///< of the values and the files' bytes; set by the journal
 };
 
 class Journal {

@@ -41,7 +41,8 @@ void Progress::Update(double fraction, const std::string& note) {
   fraction = std::clamp(fraction, 0.0, 1.0);
   const double elapsed_s = std::chrono::duration<double>(now - start_).count();
   std::string line = fmt::format("{}: {:.0f}%", title_, fraction * 100);
-  if (fraction > 0.02) line += fmt::format(", {} left", ClockText(elapsed_s / fraction - elapsed_s));
+  if (fraction > 0.02)
+    line += fmt::format(", {} left", ClockText(elapsed_s / fraction - elapsed_s));
   if (!note.empty()) line += fmt::format(" ({})", note);
   if (mode_ == Mode::kTerminal) {
     std::fprintf(stderr, "\r\x1b[K%s", line.c_str());

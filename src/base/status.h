@@ -1,5 +1,6 @@
 // Expected failures as values. A function that can fail returns Status, or Result<T> when it also
-// has something to return; both are [[nodiscard]]. A bug is not a Status: SG_CHECK ends the process.
+// has something to return; both are [[nodiscard]]. A bug is not a Status: SG_CHECK ends the
+// process.
 #pragma once
 
 #include <optional>
@@ -52,7 +53,9 @@ inline Error EnvironmentError(std::string message) {
 inline Error UnsupportedError(std::string message) {
   return {ErrorKind::kUnsupported, std::move(message)};
 }
-inline Error InternalError(std::string message) { return {ErrorKind::kInternal, std::move(message)}; }
+inline Error InternalError(std::string message) {
+  return {ErrorKind::kInternal, std::move(message)};
+}
 inline Error InterruptedError() { return {ErrorKind::kInterrupted, "interrupted"}; }
 
 /// A T, or an Error.
@@ -87,8 +90,8 @@ namespace internal {
 }  // namespace sg
 
 /// Returns the Error of `expression` from this function, if it has one.
-#define SG_RETURN_IF_ERROR(expression)               \
-  do {                                               \
+#define SG_RETURN_IF_ERROR(expression)                                               \
+  do {                                                                               \
     if (auto sg_status_ = (expression); !sg_status_.ok()) return sg_status_.error(); \
   } while (false)
 
@@ -104,14 +107,14 @@ namespace internal {
   SG_ASSIGN_OR_RETURN_(SG_CONCAT_(sg_result_, __LINE__), lhs, expression)
 
 /// Ends the process with both operands printed unless a == b (==, <= and so on are passed as op).
-#define SG_CHECK_OP(a, op, b)                                                                 \
-  do {                                                                                        \
-    if (!((a)op(b)))                                                                          \
-      ::sg::internal::CheckFailed(__FILE__, __LINE__, #a " " #op " " #b,                      \
-                                  std::to_string(a) + " vs " + std::to_string(b));            \
+#define SG_CHECK_OP(a, op, b)                                                      \
+  do {                                                                             \
+    if (!((a)op(b)))                                                               \
+      ::sg::internal::CheckFailed(__FILE__, __LINE__, #a " " #op " " #b,           \
+                                  std::to_string(a) + " vs " + std::to_string(b)); \
   } while (false)
 
-#define SG_CHECK(condition)                                                          \
-  do {                                                                               \
+#define SG_CHECK(condition)                                                            \
+  do {                                                                                 \
     if (!(condition)) ::sg::internal::CheckFailed(__FILE__, __LINE__, #condition, ""); \
   } while (false)

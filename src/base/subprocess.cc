@@ -226,7 +226,8 @@ Result<SubprocessExit> RunSubprocess(const Subprocess& job) {
   const Clock::time_point start = Clock::now();
   const pid_t self = getpid();
   const pid_t pid = fork();
-  if (pid < 0) return EnvironmentError(job.argv[0] + ": cannot be started: " + std::strerror(errno));
+  if (pid < 0)
+    return EnvironmentError(job.argv[0] + ": cannot be started: " + std::strerror(errno));
   if (pid == 0)
     ExecChild(program.c_str(), argv.data(), envp.data(), job.folder.c_str(), self, in.read_end,
               out.write_end, err.write_end, failure.write_end);

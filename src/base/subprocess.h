@@ -25,9 +25,9 @@ struct Subprocess {
 };
 
 struct SubprocessExit {
-  int code = 0;             ///< exit code, or 128 + signal
-  bool timed_out = false;   ///< the deadline ended it
-  bool interrupted = false; ///< Ctrl-C ended it
+  int code = 0;              ///< exit code, or 128 + signal
+  bool timed_out = false;    ///< the deadline ended it
+  bool interrupted = false;  ///< Ctrl-C ended it
   double wall_s = 0;
   std::string stderr_tail;  ///< the last lines it wrote to stderr, at most 4 KiB
 };

@@ -11,7 +11,7 @@
 namespace sg {
 
 struct WorkerCall {
-  std::string job;        ///< "probe", "engine-build", "engine-time", "run", "frames"
+  std::string job;  ///< "probe", "engine-build", "engine-time", "run", "frames"
   Json request;
   double deadline_s = 0;  ///< 0: none
   /// Called with each {"event": …} line that is not the result or the error.

@@ -256,7 +256,7 @@ inline constexpr const char kMakefileText[] =
     "&& mv -f $@.tmp$$$$ $@\n"
     "\n"
     "clean:\n"
-    "\trm -f $(TARGET_LIB)\n"
+    "\trm -f $(TARGET_LIB) $(TARGET_LIB).tmp*\n"
     "\n"
     ".PHONY: all clean\n";
 

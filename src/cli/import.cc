@@ -1,0 +1,168 @@
+// streamgauge import: a detection model and a clip become models/NAME with an engine, a parser,
+// configs, checked boxes, a benchmark and a report. The eight steps are eight calls in Import().
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "cli/command.h"
+#include "cli/import_benchmark.h"
+#include "cli/import_context.h"
+#include "cli/import_engine.h"
+#include "cli/import_model.h"
+#include "cli/import_report.h"
+#include "cli/import_validation.h"
+#include "detector/card_builder.h"
+#include "report/report.h"
+
+namespace sg {
+namespace {
+
+constexpr char kSampleVideo[] = "/opt/nvidia/deepstream/deepstream/samples/streams/sample_720p.mp4";
+constexpr char kDefaultModel[] = "PekingU/rtdetr_r50vd";
+
+/// The two options that are always offered when no model was named.
+Result<std::string> AskForSource(const Console& console, const CommonFlags& flags) {
+  console.Say("Which model?");
+  console.Say(fmt::format("  1. {} (recommended): the verified Hugging Face RT-DETR model, fp16",
+                          kDefaultModel));
+  console.Say(
+      "  2. Your own object detection model: a Hugging Face id or URL, an NVIDIA NGC URL with a "
+      "version, a local folder or an .onnx file. Classification, segmentation and other "
+      "architectures are refused once config.json has been read.");
+  if (flags.yes) return std::string(kDefaultModel);
+  if (!isatty(STDIN_FILENO))
+    return UserError("no model was named: streamgauge import SOURCE, or --yes for option 1");
+  console.Say("Type 1, or the source of your own model:");
+  std::string answer;
+  if (!std::getline(std::cin, answer) || answer.empty())
+    return UserError("no model was named: streamgauge import SOURCE");
+  return answer == "1" ? std::string(kDefaultModel) : answer;
+}
+
+Result<std::string> ChooseVideo(const ImportOptions& options) {
+  if (!options.video.empty()) return options.video;
+  if (const char* video = std::getenv("DS_VIDEO"); video != nullptr && *video != '\0')
+    return std::string(video);
+  if (FileExists(kSampleVideo)) return std::string(kSampleVideo);
+  return EnvironmentError(
+      "no video: DeepStream's sample_720p.mp4 is not on this machine; name a clip with --video or "
+      "DS_VIDEO");
+}
+
+Status ChooseEngine(ImportContext* context) {
+  if (context->options.common.engine == "deepstream")
+    return UnsupportedError(
+        "--engine deepstream: this version runs models on the embedded engine only; the parser and "
+        "configs that it writes are the ones DeepStream loads. Use --engine embedded");
+  context->engine = MakeOpenVinoEngine();
+  context->console.Say(
+      fmt::format("Engine: embedded ({} on the CPU){}", context->engine->Name(),
+                  context->options.common.engine == "auto" ? ", chosen by auto" : ""));
+  return OkStatus();
+}
+
+/// Everything that would stop the import later is found here, before any long work.
+Status CheckMachine(const ImportContext& context) {
+  for (const char* tool : {"make", "g++"})
+    if (FindProgram(tool).empty())
+      return EnvironmentError(
+          fmt::format("{} is needed to build the parser: apt install build-essential", tool));
+  return CheckReportTools();
+}
+
+Status PrintPlan(const ImportContext& context, const AcquiredModel& model) {
+  const Console& console = context.console;
+  const std::string& name = model.card.name;
+  console.Say(
+      fmt::format("Would import {} into {}/{}", model.files.onnx, context.options.out, name));
+  console.Say("Step 1-3  copy the ONNX, config and labels");
+  console.Say(fmt::format("Step 4    build {}_dynamic_b{{MAX}}, MAX from a quick timing", name));
+  console.Say(
+      fmt::format("Step 5    time it at batch 1 and MAX, {:g} s each", context.options.timing_s));
+  console.Say(
+      fmt::format("Step 6    parser, configs, one stream of {} with boxes, KITTI gate on {} frames",
+                  context.video.path, context.options.gate_frames));
+  console.Say(fmt::format("Step 7    two benchmark runs of {:g} s", context.options.measure_s));
+  console.Say("Step 8    benchmark_report.md, .html, .pdf, benchmark_data.json");
+  console.Say(
+      "Nothing was written and nothing was started but a look into the model and the clip.");
+  return OkStatus();
+}
+
+Status Import(ImportOptions options) {
+  SetUpLog(options.common.verbose);
+  const Console console(options.common);
+  if (options.source.empty()) {
+    SG_ASSIGN_OR_RETURN(options.source, AskForSource(console, options.common));
+  }
+  ImportContext context(options, console);
+  if (!options.name.empty()) SG_RETURN_IF_ERROR(CheckModelName(options.name));
+  SG_RETURN_IF_ERROR(ChooseEngine(&context));
+  SG_ASSIGN_OR_RETURN(options.video, ChooseVideo(options));
+  SG_RETURN_IF_ERROR(CheckMachine(context));
+  SG_ASSIGN_OR_RETURN(context.video, ProbeVideo(options.video));
+
+  SG_ASSIGN_OR_RETURN(const FoundModel found, FindModel(options, console));              // step 1
+  SG_ASSIGN_OR_RETURN(const CheckedModel checked, CheckModel(options, console, found));  // step 2
+  SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, checked));             // step 3
+  if (options.common.dry_run) return PrintPlan(context, model);
+  SG_RETURN_IF_ERROR(PlaceModel(&context, &model));  // step 3: its files, in place
+  SG_ASSIGN_OR_RETURN(const BuiltEngine built, BuildEngine(&context, model));              // step 4
+  SG_ASSIGN_OR_RETURN(const TimedEngine timed, TimeEngine(&context, model, built));        // step 5
+  SG_ASSIGN_OR_RETURN(const ValidatedModel valid, ValidateModel(&context, model, timed));  // step 6
+  SG_ASSIGN_OR_RETURN(const Benchmark benchmark, RunBenchmark(&context, timed));           // step 7
+  return WriteImportReport(&context, {model, built, timed, valid, benchmark});             // step 8
+}
+
+}  // namespace
+
+void AddImportCommand(CLI::App* app, CommandRun* run) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* command = app->add_subcommand(
+      "import", "A model becomes models/NAME: engine, parser, configs, checked boxes, report");
+  command->add_option("source", options->source, "A model folder or an .onnx file");
+  command->add_option("--video", options->video,
+                      "The clip (default: DS_VIDEO, or DeepStream's sample_720p.mp4)");
+  command->add_option("--out", options->out, "Folder that gets NAME/")->capture_default_str();
+  command->add_option("--name", options->name, "NAME (default: the source's)");
+  command
+      ->add_option("--precision", options->precision,
+                   "fp32: exact; fp16: the fastest half type this device has")
+      ->check(CLI::IsMember({"fp16", "fp32"}))
+      ->capture_default_str();
+  command->add_option("--labels", options->labels, "Label file, one class a line");
+  command->add_option("--score-threshold", options->score_threshold, "Lowest score of a detection")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--nms-iou", options->nms_iou, "Overlap from which NMS removes a box")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--target-fps", options->target_fps, "fps that a real-time stream keeps")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->capture_default_str();
+  command->add_option("--max-batch", options->max_batch, "MAX is never larger")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--frames", options->gate_frames, "Frames that the detection gate looks at")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("--duration", options->measure_s, "Measured seconds of each benchmark run")
+      ->check(CLI::Range(2.0, 86400.0))
+      ->capture_default_str();
+  command->add_option("--warmup", options->warmup_s, "Seconds before each measurement")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command->add_option("--timing", options->timing_s, "Measured seconds of each engine timing")
+      ->check(CLI::Range(0.5, 3600.0))
+      ->capture_default_str();
+  command->add_flag("--synthetic-video", options->synthetic_video,
+                    "The clip is made, not filmed; the report says so");
+  AddCommonFlags(command, &options->common);
+  command->callback([options, run] { *run = [options] { return Import(*options); }; });
+}
+
+}  // namespace sg

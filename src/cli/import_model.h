@@ -1,0 +1,36 @@
+// Steps 1–3 of an import: the model is found, its graph is checked, its facts are read, and what
+// the later steps need of it is copied. They cost little and give the hashes that the later steps
+// depend on, so they run every time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/import_context.h"
+
+namespace sg {
+
+/// Step 1: the files.
+struct FoundModel {
+  ModelFiles files;
+  double seconds = 0;
+};
+Result<FoundModel> FindModel(const ImportOptions& options, const Console& console);
+
+/// Step 2: the graph, whole and runnable at the batches asked for.
+struct CheckedModel {
+  FoundModel found;
+  OnnxSummary onnx;
+  double seconds = 0;  ///< of steps 1 and 2
+};
+Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& console,
+                                FoundModel found);
+
+/// Step 3: labels, preprocessing, head, thresholds.
+Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedModel& checked);
+
+/// Takes models/NAME and copies the ONNX (with its external data), the config files and the labels
+/// into it; files that are there already with the same bytes stay. Ends step 3.
+Status PlaceModel(ImportContext* context, AcquiredModel* model);
+
+}  // namespace sg
