@@ -71,7 +71,7 @@ struct Item {
 struct InferState {
   sg::InferSettings settings;  ///< object lock
 
-  // From READY→PAUSED on.
+  // From READY→PAUSED on. `core` appears and goes under the object lock, for the statistics.
   std::unique_ptr<InferCore> core;
   sg::NvinferConfig config;
   sg::IntervalCounter interval{0};  ///< chain thread
@@ -141,7 +141,10 @@ sg::Status Open(GstSgInfer* self) {
     GST_WARNING_OBJECT(self, "batch-size is %d, the engine %s takes at most %d at a time",
                        state.config.batch_size, path.c_str(), largest);
   }
-  SG_ASSIGN_OR_RETURN(state.core, InferCore::Create(state.config, std::move(engine)));
+  SG_ASSIGN_OR_RETURN(auto core, InferCore::Create(state.config, std::move(engine)));
+  GST_OBJECT_LOCK(self);
+  state.core = std::move(core);
+  GST_OBJECT_UNLOCK(self);
   state.interval = sg::IntervalCounter(static_cast<unsigned>(state.config.interval));
   state.warned_unusable = false;
   return sg::OkStatus();
@@ -164,15 +167,24 @@ void PostError(GstSgInfer* self, const sg::Error& error) {
 // The queue
 // ----------------------------------------------------------------------------------------
 
-/// Empties the queue; flights are dropped outside of the lock, since that waits.
-void DropQueue(InferState& state) {
+/// Empties the queue, outside of the lock, since dropping a flight waits. Of the events on their
+/// way, the sticky ones that a flush leaves valid are kept for what comes after it.
+void DropQueue(GstSgInfer* self) {
+  InferState& state = *self->state;
   std::deque<Item> dropped;
   {
     const std::lock_guard lock(state.mutex);
     dropped.swap(state.queue);
     state.queued_batches = 0;
   }
-  // Sticky events that were on their way are the pad's to keep.
+  for (const Item& item : dropped) {
+    GstEvent* event = item.event.get();
+    if (event == nullptr || !GST_EVENT_IS_STICKY(event)) continue;
+    if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT || GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
+      continue;
+    }
+    gst_pad_store_sticky_event(self->srcpad, event);
+  }
 }
 
 void StopFlow(InferState& state, GstFlowReturn flow) {
@@ -297,7 +309,7 @@ gboolean gst_sg_infer_src_activate_mode(GstPad* pad, GstObject* parent, GstPadMo
   }
   StopFlow(state, GST_FLOW_FLUSHING);
   const gboolean stopped = gst_pad_stop_task(pad);
-  DropQueue(state);
+  DropQueue(self);
   return stopped;
 }
 
@@ -390,7 +402,7 @@ gboolean gst_sg_infer_sink_event(GstPad* pad, GstObject* parent, GstEvent* event
       return pushed;
     }
     case GST_EVENT_FLUSH_STOP: {
-      DropQueue(state);
+      DropQueue(self);
       const gboolean pushed = gst_pad_push_event(self->srcpad, event);
       bool active = false;
       {
@@ -432,7 +444,7 @@ GstStateChangeReturn gst_sg_infer_change_state(GstElement* element, GstStateChan
   const bool failed_start =
       transition == GST_STATE_CHANGE_READY_TO_PAUSED && result == GST_STATE_CHANGE_FAILURE;
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY || failed_start) {
-    DropQueue(*self->state);
+    DropQueue(self);
     GST_OBJECT_LOCK(self);
     const std::unique_ptr<InferCore> closing = std::move(self->state->core);
     GST_OBJECT_UNLOCK(self);

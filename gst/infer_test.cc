@@ -334,6 +334,26 @@ TEST_F(InferTest, FlushDropsWhatIsInFlightAndTheStreamGoesOn) {
   EXPECT_EQ(Stat("requests-in-flight"), 0U);
 }
 
+TEST_F(InferTest, CapsThatWereOnTheirWayOutliveAFlush) {
+  Start();
+  for (uint64_t number = 0; number < 4; ++number) ASSERT_EQ(PushScene(number), GST_FLOW_OK);
+  GstCaps* caps = NewBatchCaps(640, 333, 4, 30, 1);
+  ASSERT_TRUE(gst_harness_push_event(harness_, gst_event_new_caps(caps)));
+  gst_caps_unref(caps);
+  ASSERT_TRUE(gst_harness_push_event(harness_, gst_event_new_flush_start()));
+  ASSERT_TRUE(gst_harness_push_event(harness_, gst_event_new_flush_stop(TRUE)));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  ASSERT_TRUE(gst_harness_push_event(harness_, gst_event_new_segment(&segment)));
+  ASSERT_EQ(PushScene(5), GST_FLOW_OK);
+  for (auto frames = Pull(); !frames.empty() && frames[0].number != 5;) frames = Pull();
+  GstCaps* last = gst_pad_get_current_caps(harness_->sinkpad);
+  int height = 0;
+  gst_structure_get_int(gst_caps_get_structure(last, 0), "height", &height);
+  gst_caps_unref(last);
+  EXPECT_EQ(height, 333);
+}
+
 TEST_F(InferTest, FlushWakesAThreadThatWaitsInChain) {
   Start();
   std::atomic<bool> pushing = true;
