@@ -134,10 +134,7 @@ void SendPendingEvents(GstSgDemux* self, unsigned source_id, const FoundPad& fou
     gst_pad_push_event(found.pad, gst_event_new_stream_start(stream_id));
     g_free(stream_id);
   }
-  if (!gst_pad_push_event(found.pad, gst_event_new_caps(caps))) {
-    GST_WARNING_OBJECT(found.pad, "what follows does not take %" GST_PTR_FORMAT,
-                       static_cast<void*>(caps));
-  }
+  gst_pad_push_event(found.pad, gst_event_new_caps(caps));
   if (start) {
     GstSegment segment;
     gst_segment_init(&segment, GST_FORMAT_TIME);
@@ -194,7 +191,16 @@ GstFlowReturn PushFrame(GstSgDemux* self, GstBuffer* frame, GstCaps* caps) {
   }
   SendPendingEvents(self, facts->source_id, found, caps);
   if (!found.state->takes_strides) frame = Packed(found.state->info, frame);
-  return CombineFlow(self->demux, found, gst_pad_push(found.pad, frame));
+  const GstFlowReturn flow = gst_pad_push(found.pad, frame);
+  if (flow == GST_FLOW_NOT_NEGOTIATED) {
+    gchar* text = gst_caps_to_string(caps);
+    GST_ELEMENT_ERROR(self, CORE, NEGOTIATION,
+                      ("what follows %s does not take %s; put a videoconvert between them",
+                       GST_PAD_NAME(found.pad), text),
+                      (nullptr));
+    g_free(text);
+  }
+  return CombineFlow(self->demux, found, flow);
 }
 
 // The frames leave the batch before they are pushed, so that whoever gets one may be its only

@@ -214,6 +214,14 @@ TEST_F(DemuxTest, AFrameWithoutBytesAndAnOnePixelFrameGoThrough) {
   EXPECT_EQ(gst_harness_buffers_received(harnesses_[0]), 2u);
 }
 
+TEST_F(DemuxTest, CapsThatNobodyTakesAreAnErrorThatNamesThem) {
+  const std::string error = RunToEnd(
+      "videotestsrc num-buffers=2 ! video/x-raw,format=RGB ! m.sink_0 sgmux name=m ! "
+      "sgdemux name=d d.src_0 ! capsfilter caps=video/x-raw,format=I420 ! fakesink");
+  EXPECT_NE(error.find("src_0"), std::string::npos) << error;
+  EXPECT_NE(error.find("RGB"), std::string::npos) << error;
+}
+
 TEST_F(DemuxTest, ABufferThatIsNotABatchIsAnError) {
   Start(1);
   EXPECT_EQ(gst_harness_push(harnesses_[0], gst_buffer_new()), GST_FLOW_ERROR);

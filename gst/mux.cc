@@ -141,7 +141,6 @@ void ApplySettings(Mux* mux) {
   }
   settings.sync_inputs = mux->settings.sync_inputs;
   mux->former.Configure(settings);
-  mux->caps_changed = true;
   mux->work.notify_all();
 }
 
@@ -258,17 +257,25 @@ void SetCaps(GstSgMux* self, GstPad* pad, GstCaps* caps) {
   }
 }
 
-void HandleFlush(Mux* mux, SinkPad* sink, bool start) {
-  const Lock lock(mux->mutex);
-  sink->flushing = start;
-  if (!start) {
-    sink->ended = false;
-    gst_segment_init(&sink->segment, GST_FORMAT_UNDEFINED);
-    if (mux->src_flow == GST_FLOW_FLUSHING) mux->src_flow = GST_FLOW_OK;
+void gst_sg_mux_loop(gpointer user_data);
+
+void HandleFlush(GstSgMux* self, SinkPad* sink, bool start) {
+  Mux* mux = self->mux;
+  bool restart = false;
+  {
+    const Lock lock(mux->mutex);
+    sink->flushing = start;
+    if (!start) {
+      sink->ended = false;
+      gst_segment_init(&sink->segment, GST_FORMAT_UNDEFINED);
+      restart = mux->running && mux->src_flow != GST_FLOW_OK;
+      mux->src_flow = GST_FLOW_OK;
+    }
+    mux->former.FlushSource(sink->source_id);
+    mux->room.notify_all();
+    mux->work.notify_all();
   }
-  mux->former.FlushSource(sink->source_id);
-  mux->room.notify_all();
-  mux->work.notify_all();
+  if (restart) gst_pad_start_task(self->srcpad, gst_sg_mux_loop, self, nullptr);
 }
 
 // Everything stays here: the batch stream has its own start, caps, segment and end.
@@ -302,10 +309,10 @@ gboolean gst_sg_mux_sink_event(GstPad* pad, GstObject* parent, GstEvent* event) 
       break;
     }
     case GST_EVENT_FLUSH_START:
-      HandleFlush(mux, sink, true);
+      HandleFlush(self, sink, true);
       break;
     case GST_EVENT_FLUSH_STOP:
-      HandleFlush(mux, sink, false);
+      HandleFlush(self, sink, false);
       break;
     default:
       break;
@@ -379,13 +386,14 @@ GstBuffer* BatchOf(std::vector<std::unique_ptr<sg::MuxFrame>>& frames) {
 // Stops taking frames after downstream refused a batch; upstream learns it from its next buffer.
 void StopAfter(GstSgMux* self, GstFlowReturn flow) {
   Mux* mux = self->mux;
+  GST_INFO_OBJECT(self, "stopping: %s", gst_flow_get_name(flow));
+  gst_pad_pause_task(self->srcpad);  // before a flush can see the flow and start it again
   {
     const Lock lock(mux->mutex);
     mux->src_flow = flow;
+    mux->stream_started = mux->stream_started && flow != GST_FLOW_EOS;
     mux->room.notify_all();
   }
-  GST_INFO_OBJECT(self, "stopping: %s", gst_flow_get_name(flow));
-  gst_pad_pause_task(self->srcpad);
   if (flow == GST_FLOW_EOS) {
     gst_pad_push_event(self->srcpad, gst_event_new_eos());
   } else if (flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS) {
@@ -642,6 +650,7 @@ void gst_sg_mux_set_property(GObject* object, guint id, const GValue* value, GPa
   switch (id) {
     case kPropBatchSize:
       mux->settings.batch_size = g_value_get_uint(value);
+      mux->caps_changed = true;
       break;
     case kPropBatchedPushTimeout:
       mux->settings.push_timeout_us = g_value_get_int(value);

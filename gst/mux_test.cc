@@ -272,6 +272,40 @@ TEST_F(MuxTest, AFlushAfterTheEndStartsTheSourceAgain) {
   EXPECT_EQ(NextBatch(), "0:1 1:0");
 }
 
+// What follows refuses frames until it is told otherwise, as a stage that has seen enough.
+TEST_F(MuxTest, AfterWhatFollowsEndedSourcesGetItsAnswerAndAFlushStartsAgain) {
+  Start(1, "");
+  GstPad* src = gst_element_get_static_pad(mux(), "src");
+  const gulong probe = gst_pad_add_probe(
+      src, GST_PAD_PROBE_TYPE_BUFFER,
+      [](GstPad*, GstPadProbeInfo* info, gpointer) {
+        gst_buffer_unref(GST_PAD_PROBE_INFO_BUFFER(info));
+        info->data = nullptr;
+        GST_PAD_PROBE_INFO_FLOW_RETURN(info) = GST_FLOW_EOS;
+        return GST_PAD_PROBE_HANDLED;
+      },
+      nullptr, nullptr);
+  GstFlowReturn flow = GST_FLOW_OK;
+  for (int i = 0; i < 1000 && flow == GST_FLOW_OK; ++i) {
+    flow = Push(0, i);
+    g_usleep(1000);
+  }
+  EXPECT_EQ(flow, GST_FLOW_EOS);
+  GstEvent* eos = PullEvent(harnesses_[0], GST_EVENT_EOS);
+  ASSERT_NE(eos, nullptr);
+  gst_event_unref(eos);
+  gst_pad_remove_probe(src, probe);
+  gst_object_unref(src);
+
+  PushEvent(0, gst_event_new_flush_start());
+  PushEvent(0, gst_event_new_flush_stop(TRUE));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  PushEvent(0, gst_event_new_segment(&segment));
+  ASSERT_EQ(Push(0, 0), GST_FLOW_OK);
+  EXPECT_NE(NextBatch(), "");
+}
+
 TEST_F(MuxTest, APadIsReleasedWhileItsSourceIsBlocked) {
   Start(2, "batch-size=2");
   Push(1, 0);

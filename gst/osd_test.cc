@@ -106,7 +106,7 @@ TEST_F(OsdTest, WithoutDetectionsOrWithEverythingOffNothingIsDrawn) {
   }
 }
 
-TEST_F(OsdTest, ABufferWithoutBytesIsAnErrorOrPassesButDoesNotCrash) {
+TEST_F(OsdTest, ABufferWithoutBytesPassesUndrawnAndTheNextIsDrawn) {
   Start("");
   gst_harness_set_src_caps_str(harness_, VideoCaps("I420", 64, 48).c_str());
   GstBuffer* empty = gst_buffer_new();
@@ -114,9 +114,14 @@ TEST_F(OsdTest, ABufferWithoutBytesIsAnErrorOrPassesButDoesNotCrash) {
   box.right = 20;
   box.bottom = 20;
   AddDetection(empty, box, 64, 48);
-  gst_harness_push(harness_, empty);
+  EXPECT_EQ(gst_harness_push(harness_, empty), GST_FLOW_OK);
+  GstBuffer* passed = gst_harness_try_pull(harness_);
+  ASSERT_NE(passed, nullptr);
+  EXPECT_EQ(gst_buffer_get_size(passed), 0u);
+  gst_buffer_unref(passed);
   GstBuffer* frame = Draw(VideoCaps("I420", 64, 48), 64, 48, 0, true);
   ASSERT_NE(frame, nullptr);
+  EXPECT_GT(ChangedBytes(frame), 0u);
   gst_buffer_unref(frame);
 }
 
