@@ -101,6 +101,8 @@ class Run {
   Status CheckHealth();
   Error StallError() const;
   void SampleSecond();
+  /// Warns of a source that gives nothing while others go on.
+  void WarnOfStarvedSources(int64_t now_ns);
   void Warn(const std::string& line);
 
   const RunJob& job_;
@@ -115,6 +117,11 @@ class Run {
   int64_t playing_ns_ = 0;
   int64_t next_second_ns_ = 0;
   std::string missing_plugin_;
+  struct Progress {
+    uint64_t frames = 0;
+    int64_t since_ns = 0;
+  };
+  std::vector<Progress> progress_;  ///< per stream: what its branch had delivered, and since when
   std::vector<std::string> warnings_;
   bool running_ = false;
   bool abandoned_ = false;
@@ -276,10 +283,24 @@ void Run::SampleSecond() {
   const int64_t now_ns = NowNs();
   next_second_ns_ = now_ns + kNsPerS;
   if (samples_ != nullptr) samples_->AddSecond({now_ns, ProcessCpuSeconds(), ProcessRssBytes()});
+  WarnOfStarvedSources(now_ns);
   const int64_t first_ns = tap_->first_arrival_ns();
   emit_({{"event", "second"},
          {"elapsed_s", first_ns < 0 ? 0.0 : Seconds(now_ns - first_ns)},
          {"frames", tap_->total_frames()}});
+}
+
+void Run::WarnOfStarvedSources(int64_t now_ns) {
+  if (branches_ == nullptr) return;
+  progress_.resize(static_cast<size_t>(job_.streams), {0, now_ns});
+  for (int i = 0; i < job_.streams; ++i) {
+    Progress& progress = progress_[static_cast<size_t>(i)];
+    const uint64_t frames = branches_->frames(i);
+    if (frames != progress.frames || branches_->ended(i)) progress = {frames, now_ns};
+    if (now_ns - progress.since_ns <= Nanoseconds(job_.stall_s)) continue;
+    Warn(fmt::format("{}: stalled: no frame for {:g} s after {} frames, while others went on",
+                     MaskSecrets(job_.sources[static_cast<size_t>(i)]), job_.stall_s, frames));
+  }
 }
 
 void Run::Warn(const std::string& line) {

@@ -191,6 +191,27 @@ TEST_F(Runner, AStalledSourceIsNamed) {
   EXPECT_EQ(error.message, "rtsp://***@camera/1: stalled: no frame for 0.5 s after 0 frames");
 }
 
+TEST_F(Runner, AStalledSourceDoesNotEndTheOthers) {
+  RunJob job = Job({JpegMp4(3)});
+  const std::string caps = "video/x-raw,format=I420,width=160,height=120,framerate=50/1";
+  job.launch =
+      "sgmux name=mux batch-size=2 width=160 height=120 batched-push-timeout=40000 "
+      "live-source=true "
+      "! fakesink name=tap sync=false videotestsrc is-live=true num-buffers=150 ! " +
+      caps + " ! mux.sink_0 appsrc ! " + caps + " ! mux.sink_1";
+  job.streams = 2;
+  job.sources = {"a", "b"};
+  job.stall_s = 1;
+  job.measure_s = 2.5;
+  const RunOutcome outcome = Outcome(job);
+  EXPECT_GT(outcome.frames[0], 40u);
+  EXPECT_EQ(outcome.frames[1], 0u);
+  EXPECT_EQ(
+      outcome.warnings,
+      (std::vector<std::string>{"b: stalled: no frame for 1 s after 0 frames, while others went on",
+                                "b: gave no frame"}));
+}
+
 TEST_F(Runner, AStuckElementBehindTheMuxIsNotBlamedOnASource) {
   RunJob job = Job({JpegMp4(50)});
   const size_t tap = job.launch.find("fakesink name=tap");
