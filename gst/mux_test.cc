@@ -28,7 +28,9 @@ class MuxTest : public ElementTest {
   }
   void TearDown() override {
     for (size_t i = harnesses_.size(); i-- > 0;) gst_harness_teardown(harnesses_[i]);
-    if (bus_ != nullptr) gst_object_unref(bus_);
+    if (bus_ == nullptr) return;
+    gst_bus_set_flushing(bus_, TRUE);  // its messages refer to the element
+    gst_object_unref(bus_);
   }
 
   GstFlowReturn Push(unsigned id, GstBuffer* buffer) {
