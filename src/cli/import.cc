@@ -68,7 +68,7 @@ Status ChooseEngine(ImportContext* context) {
 }
 
 /// Everything that would stop the import later is found here, before any long work.
-Status CheckMachine(const ImportContext& context) {
+Status CheckMachine() {
   for (const char* tool : {"make", "g++"})
     if (FindProgram(tool).empty())
       return EnvironmentError(
@@ -105,7 +105,7 @@ Status Import(ImportOptions options) {
   if (!options.name.empty()) SG_RETURN_IF_ERROR(CheckModelName(options.name));
   SG_RETURN_IF_ERROR(ChooseEngine(&context));
   SG_ASSIGN_OR_RETURN(options.video, ChooseVideo(options));
-  SG_RETURN_IF_ERROR(CheckMachine(context));
+  SG_RETURN_IF_ERROR(CheckMachine());
   SG_ASSIGN_OR_RETURN(context.video, ProbeVideo(options.video));
 
   SG_ASSIGN_OR_RETURN(const FoundModel found, FindModel(options, console));              // step 1
