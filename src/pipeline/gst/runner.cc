@@ -349,8 +349,10 @@ Result<RunOutcome> RunPipelineHere(const RunJob& job,
   auto run = std::make_unique<Run>(job, emit);
   Result<RunOutcome> outcome = run->Go();
   run->Stop();
-  if (run->abandoned()) [[maybe_unused]]
-    const Run* left_behind = run.release();
+  if (run->abandoned()) {
+    static auto* const left_behind = new std::vector<std::unique_ptr<Run>>();
+    left_behind->push_back(std::move(run));
+  }
   return outcome;
 }
 
