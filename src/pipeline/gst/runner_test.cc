@@ -59,6 +59,47 @@ TEST_F(Runner, CountsEveryFrameOfEveryContainer) {
   }
 }
 
+TEST_F(Runner, CountsEveryFrameOfMpeg4AndAv1) {
+  for (const std::string& path :
+       {MakeClip("4.mp4", 25, "avenc_mpeg4 ! qtmux"),
+        MakeClip("1.mkv", 10, "av1enc cpu-used=8 ! av1parse ! matroskamux")}) {
+    const RunJob job = Job({path});
+    EXPECT_EQ(job.launch.find("decodebin"), std::string::npos) << job.launch;
+    EXPECT_EQ(Outcome(job).frames, Frames{path.find("4.mp4") != std::string::npos ? 25u : 10u});
+  }
+}
+
+TEST_F(Runner, LoopsH264WithoutLosingAFrame) {
+  const std::string clip = SG_SOURCE_DIR "/build/clips/vtest.mp4";
+  if (!FileExists(clip)) GTEST_SKIP() << clip << " was not fetched (scripts/setup.sh)";
+  RunJob job = Job({clip});
+  EXPECT_NE(job.launch.find("avdec_h264"), std::string::npos);
+  const RunOutcome once = Outcome(job);
+  job.loop = true;
+  job.max_frames = 2 * once.frames[0] + 1;
+  EXPECT_EQ(Outcome(job).frames, Frames{job.max_frames});
+}
+
+TEST_F(Runner, WritesKittiAndVideo) {
+  const std::string path = JpegMp4(12);
+  LaunchPlan plan;
+  plan.sources = {*ProbeVideoHere(path)};
+  RunJob job = Job({path});
+  plan.end = LaunchEnd::kKitti;
+  plan.output = folder_ / "kitti out";
+  ASSERT_TRUE(MakeFolders(plan.output).ok());
+  job.launch = LaunchString(plan);
+  EXPECT_EQ(Outcome(job).frames, Frames{12});
+  EXPECT_EQ(ListFolder(plan.output)->size(), 12u);
+
+  plan.end = LaunchEnd::kVideo;
+  plan.output = folder_ / "boxes.ogv";
+  job.launch = LaunchString(plan);
+  job.max_frames = 7;
+  EXPECT_EQ(Outcome(job).frames, Frames{7});
+  EXPECT_EQ(Outcome(Job({plan.output})).frames, Frames{7});
+}
+
 TEST_F(Runner, TakesTheVideoOfAFileWithAudioFirst) {
   const std::string path = folder_ / "audio_first.mkv";
   RunToEnd("matroskamux name=m" + Into(path) +
