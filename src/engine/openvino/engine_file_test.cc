@@ -392,7 +392,8 @@ TEST(DemoEngine, EachSlotOfABatchGivesWhatItsPictureGivesAlone) {
   auto built = BuildEngineFile(request, nullptr);
   ASSERT_TRUE(built.ok()) << built.error().message;
   EXPECT_EQ(built->precision_used, "f32");
-  EXPECT_LT(built->load_s, 2);
+  // 0.3 s against 1.7 s on a quiet 2-core EPYC; the ratio also holds on a busy machine.
+  EXPECT_LT(built->load_s, built->build_s / 2);
   auto engine = LoadedEngine::Load(built->path, "");
   ASSERT_TRUE(engine.ok()) << engine.error().message;
   const int width = (*engine)->input_width(), height = (*engine)->input_height();
