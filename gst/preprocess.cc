@@ -107,21 +107,24 @@ ColourWeights WeightsFor(ColourMatrix matrix, bool full_range) {
           .u_to_b = fixed(chroma * 2 * (1 - kb))};
 }
 
-/// The source rows that output row `row` is made of.
+/// The source rows that one output row is made of.
 struct RowTaps {
   std::vector<const uint8_t*> rows;
-  const int16_t* weights;
+  const int16_t* weights = nullptr;
+
+  void Run(int count, int16_t* out) const {
+    FastKernels().vertical(rows.data(), weights, static_cast<int>(rows.size()), count, out);
+  }
 };
 
 void FindRows(const Preprocessor::Axis& axis, int row, const uint8_t* plane, ptrdiff_t stride,
               RowTaps* taps) {
   taps->weights = axis.weights.data() + static_cast<ptrdiff_t>(row) * axis.padded_taps;
-  taps->rows.resize(axis.taps);
-  for (int k = 0; k < axis.taps; ++k) {
-    // Taps past the picture have weight 0; they read its last row.
-    const int source = std::min(axis.first[row] + k, axis.source_size - 1);
-    taps->rows[k] = plane + source * stride;
-  }
+  // Weights that only pad the table may lie past the picture.
+  int count = axis.taps;
+  while (count > 1 && taps->weights[count - 1] == 0) --count;
+  taps->rows.resize(count);
+  for (int k = 0; k < count; ++k) taps->rows[k] = plane + (axis.first[row] + k) * stride;
 }
 
 void Split(const int16_t* from, int step, int count, int16_t* to) {
@@ -213,12 +216,11 @@ void Preprocessor::RunYuv(const Picture& picture, const Plan& plan, uint8_t* out
   RowTaps taps;
   for (int row = 0; row < place.height; ++row) {
     FindRows(plan.y, row, picture.planes[0], picture.strides[0], &taps);
-    kernels.vertical(taps.rows.data(), taps.weights, plan.y.taps, picture.width, vertical_.data());
+    taps.Run(picture.width, vertical_.data());
     ResizeRow(plan.x, vertical_.data(), &resized_[0]);
     if (picture.format == PixelFormat::kNv12) {
       FindRows(plan.chroma_y, row, picture.planes[1], picture.strides[1], &taps);
-      kernels.vertical(taps.rows.data(), taps.weights, plan.chroma_y.taps, 2 * chroma_width,
-                       vertical_.data());
+      taps.Run(2 * chroma_width, vertical_.data());
       for (int c = 1; c <= 2; ++c) {
         Split(vertical_.data() + c - 1, 2, chroma_width, components_[c].data());
         ResizeRow(plan.chroma_x, components_[c].data(), &resized_[c]);
@@ -226,8 +228,7 @@ void Preprocessor::RunYuv(const Picture& picture, const Plan& plan, uint8_t* out
     } else {
       for (int c = 1; c <= 2; ++c) {
         FindRows(plan.chroma_y, row, picture.planes[c], picture.strides[c], &taps);
-        kernels.vertical(taps.rows.data(), taps.weights, plan.chroma_y.taps, chroma_width,
-                         vertical_.data());
+        taps.Run(chroma_width, vertical_.data());
         ResizeRow(plan.chroma_x, vertical_.data(), &resized_[c]);
       }
     }
@@ -239,7 +240,6 @@ void Preprocessor::RunYuv(const Picture& picture, const Plan& plan, uint8_t* out
 }
 
 void Preprocessor::RunPacked(const Picture& picture, const Plan& plan, uint8_t* output) {
-  const ResampleKernels& kernels = FastKernels();
   const Placement& place = plan.placement;
   const int step = picture.format == PixelFormat::kRgb ? 3 : 4;
   const bool swap = (picture.format == PixelFormat::kBgrx) != options_.bgr;
@@ -247,8 +247,7 @@ void Preprocessor::RunPacked(const Picture& picture, const Plan& plan, uint8_t* 
   RowTaps taps;
   for (int row = 0; row < place.height; ++row) {
     FindRows(plan.y, row, picture.planes[0], picture.strides[0], &taps);
-    kernels.vertical(taps.rows.data(), taps.weights, plan.y.taps, picture.width * step,
-                     vertical_.data());
+    taps.Run(picture.width * step, vertical_.data());
     uint8_t* to =
         output + (static_cast<size_t>(place.top + row) * options_.network_width + place.left) * 3;
     for (int c = 0; c < 3; ++c) {

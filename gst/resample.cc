@@ -18,51 +18,10 @@ constexpr int kVerticalShift = kWeightBits - kSampleBits;
 constexpr int kVerticalHalf = 1 << (kVerticalShift - 1);
 constexpr int kColourShift = kColourBits + kSampleBits;
 constexpr int kColourHalf = 1 << (kColourShift - 1);
+constexpr int kChromaZero = 128 << kSampleBits;
 constexpr int kWide = 8;
 
 #define SG_INLINE inline __attribute__((always_inline))
-
-template <int kTaps>
-SG_INLINE void VerticalTaps(const uint8_t* const* rows, const int16_t* weights, int count,
-                            int16_t* __restrict out) {
-  for (int i = 0; i < count; ++i) {
-    int32_t sum = kVerticalHalf;
-    for (int k = 0; k < kTaps; ++k) sum += weights[k] * rows[k][i];
-    out[i] = static_cast<int16_t>(sum >> kVerticalShift);
-  }
-}
-
-SG_INLINE void VerticalBody(const uint8_t* const* rows, const int16_t* weights, int taps, int count,
-                            int16_t* out) {
-  switch (taps) {
-    case 1:
-      return VerticalTaps<1>(rows, weights, count, out);
-    case 2:
-      return VerticalTaps<2>(rows, weights, count, out);
-    case 3:
-      return VerticalTaps<3>(rows, weights, count, out);
-    case 4:
-      return VerticalTaps<4>(rows, weights, count, out);
-    case 5:
-      return VerticalTaps<5>(rows, weights, count, out);
-    case 6:
-      return VerticalTaps<6>(rows, weights, count, out);
-    default:
-      break;
-  }
-  constexpr int kBlock = 256;
-  std::array<int32_t, kBlock> sums;
-  for (int start = 0; start < count; start += kBlock) {
-    const int n = std::min(kBlock, count - start);
-    sums.fill(kVerticalHalf);
-    for (int k = 0; k < taps; ++k) {
-      const uint8_t* row = rows[k] + start;
-      const int32_t weight = weights[k];
-      for (int i = 0; i < n; ++i) sums[i] += weight * row[i];
-    }
-    for (int i = 0; i < n; ++i) out[start + i] = static_cast<int16_t>(sums[i] >> kVerticalShift);
-  }
-}
 
 SG_INLINE void HorizontalBody(const int16_t* in, const int* first, const int16_t* weights,
                               int padded_taps, int begin, int count, int16_t* out) {
@@ -82,7 +41,6 @@ SG_INLINE uint8_t ToByte(int32_t value) {
 SG_INLINE void YuvToRgbBody(const int16_t* y, const int16_t* u, const int16_t* v,
                             const ColourWeights& weights, bool bgr, int count, uint8_t* out) {
   constexpr int kBlock = 512;
-  constexpr int kChromaZero = 128 << kSampleBits;
   std::array<uint8_t, kBlock> r, g, b;
   const ColourWeights w = weights;
   for (int start = 0; start < count; start += kBlock) {
@@ -102,8 +60,20 @@ SG_INLINE void YuvToRgbBody(const int16_t* y, const int16_t* u, const int16_t* v
 
 void VerticalPlain(const uint8_t* const* rows, const int16_t* weights, int taps, int count,
                    int16_t* out) {
-  VerticalBody(rows, weights, taps, count, out);
+  constexpr int kBlock = 256;
+  std::array<int32_t, kBlock> sums;
+  for (int start = 0; start < count; start += kBlock) {
+    const int n = std::min(kBlock, count - start);
+    sums.fill(kVerticalHalf);
+    for (int k = 0; k < taps; ++k) {
+      const uint8_t* row = rows[k] + start;
+      const int32_t weight = weights[k];
+      for (int i = 0; i < n; ++i) sums[i] += weight * row[i];
+    }
+    for (int i = 0; i < n; ++i) out[start + i] = static_cast<int16_t>(sums[i] >> kVerticalShift);
+  }
 }
+
 void HorizontalPlain(const int16_t* in, const int* first, const int16_t* weights,
                      const int16_t* /*paired_weights*/, int padded_taps, int count, int16_t* out) {
   HorizontalBody(in, first, weights, padded_taps, 0, count, out);
@@ -116,9 +86,41 @@ void YuvToRgbPlain(const int16_t* y, const int16_t* u, const int16_t* v,
 #if defined(__x86_64__)
 #define SG_AVX2 __attribute__((target("avx2")))
 
+// Sixteen samples at a time, rows in pairs: the bytes of two rows interleaved and widened are what
+// one multiply-add takes.
 SG_AVX2 void VerticalAvx2(const uint8_t* const* rows, const int16_t* weights, int taps, int count,
                           int16_t* out) {
-  VerticalBody(rows, weights, taps, count, out);
+  constexpr int kStep = 16;
+  const int whole = count / kStep * kStep;
+  const __m256i half = _mm256_set1_epi32(kVerticalHalf);
+  for (int i = 0; i < whole; i += kStep) {
+    __m256i low = half;
+    __m256i high = half;
+    for (int k = 0; k < taps; k += 2) {
+      const bool pair = k + 1 < taps;
+      const auto load = [i](const uint8_t* row) __attribute__((always_inline, target("avx2"))) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + i));
+      };
+      const __m128i first = load(rows[k]);
+      const __m128i second = pair ? load(rows[k + 1]) : first;
+      const int second_weight = pair ? weights[k + 1] : 0;
+      const __m256i weight =
+          _mm256_set1_epi32((second_weight << 16) | static_cast<uint16_t>(weights[k]));
+      const __m256i low_pairs = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(first, second));
+      const __m256i high_pairs = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(first, second));
+      low = _mm256_add_epi32(low, _mm256_madd_epi16(low_pairs, weight));
+      high = _mm256_add_epi32(high, _mm256_madd_epi16(high_pairs, weight));
+    }
+    const __m256i packed = _mm256_packs_epi32(_mm256_srai_epi32(low, kVerticalShift),
+                                              _mm256_srai_epi32(high, kVerticalShift));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
+                        _mm256_permute4x64_epi64(packed, 0xD8));
+  }
+  for (int i = whole; i < count; ++i) {
+    int32_t sum = kVerticalHalf;
+    for (int k = 0; k < taps; ++k) sum += weights[k] * rows[k][i];
+    out[i] = static_cast<int16_t>(sum >> kVerticalShift);
+  }
 }
 
 // Eight outputs at a time: register j holds output j in its low half and j + 4 in its high half, so
@@ -152,9 +154,68 @@ SG_AVX2 void HorizontalAvx2(const int16_t* in, const int* first, const int16_t* 
   HorizontalBody(in, first, weights, padded_taps, whole, count, out);
 }
 
+/// The pair (first, second) as one multiply-add takes it.
+SG_AVX2 __m256i PairOf(int32_t first, int32_t second) {
+  return _mm256_set1_epi32((second << 16) | static_cast<uint16_t>(first));
+}
+
+/// Sixteen bytes of one channel from the sums of its low and its high samples.
+SG_AVX2 void StoreChannel(__m256i low, __m256i high, uint8_t* out) {
+  const __m256i half = _mm256_set1_epi32(kColourHalf);
+  const __m256i words =
+      _mm256_packs_epi32(_mm256_srai_epi32(_mm256_add_epi32(low, half), kColourShift),
+                         _mm256_srai_epi32(_mm256_add_epi32(high, half), kColourShift));
+  const __m128i bytes =
+      _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), bytes);
+}
+
 SG_AVX2 void YuvToRgbAvx2(const int16_t* y, const int16_t* u, const int16_t* v,
                           const ColourWeights& weights, bool bgr, int count, uint8_t* out) {
-  YuvToRgbBody(y, u, v, weights, bgr, count, out);
+  constexpr int kBlock = 512;
+  constexpr int kStep = 16;
+  std::array<uint8_t, kBlock> r, g, b;
+  const int whole = count / kStep * kStep;
+  const __m256i luma_zero = _mm256_set1_epi16(static_cast<int16_t>(weights.y_offset));
+  const __m256i chroma_zero = _mm256_set1_epi16(kChromaZero);
+  const __m256i to_r = PairOf(weights.y, weights.v_to_r);
+  const __m256i to_b = PairOf(weights.y, weights.u_to_b);
+  const __m256i luma_u_to_g = PairOf(weights.y, weights.u_to_g);
+  const __m256i v_to_g = PairOf(weights.v_to_g, 0);
+  for (int start = 0; start < whole; start += kBlock) {
+    const int n = std::min(kBlock, whole - start);
+    for (int i = 0; i < n; i += kStep) {
+      const auto load = [&](const int16_t* from, __m256i zero)
+          __attribute__((always_inline, target("avx2"))) {
+        return _mm256_sub_epi16(
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + start + i)), zero);
+      };
+      const __m256i luma = load(y, luma_zero);
+      const __m256i cb = load(u, chroma_zero);
+      const __m256i cr = load(v, chroma_zero);
+      const __m256i luma_cr_low = _mm256_unpacklo_epi16(luma, cr);
+      const __m256i luma_cr_high = _mm256_unpackhi_epi16(luma, cr);
+      const __m256i luma_cb_low = _mm256_unpacklo_epi16(luma, cb);
+      const __m256i luma_cb_high = _mm256_unpackhi_epi16(luma, cb);
+      const __m256i cr_low = _mm256_unpacklo_epi16(cr, cr);
+      const __m256i cr_high = _mm256_unpackhi_epi16(cr, cr);
+      StoreChannel(_mm256_madd_epi16(luma_cr_low, to_r), _mm256_madd_epi16(luma_cr_high, to_r),
+                   r.data() + i);
+      StoreChannel(_mm256_add_epi32(_mm256_madd_epi16(luma_cb_low, luma_u_to_g),
+                                    _mm256_madd_epi16(cr_low, v_to_g)),
+                   _mm256_add_epi32(_mm256_madd_epi16(luma_cb_high, luma_u_to_g),
+                                    _mm256_madd_epi16(cr_high, v_to_g)),
+                   g.data() + i);
+      StoreChannel(_mm256_madd_epi16(luma_cb_low, to_b), _mm256_madd_epi16(luma_cb_high, to_b),
+                   b.data() + i);
+    }
+    libyuv::MergeRGBPlane(bgr ? b.data() : r.data(), n, g.data(), n, bgr ? r.data() : b.data(), n,
+                          out + static_cast<ptrdiff_t>(start) * 3, n * 3, n, 1);
+  }
+  if (whole < count) {
+    YuvToRgbBody(y + whole, u + whole, v + whole, weights, bgr, count - whole,
+                 out + static_cast<ptrdiff_t>(whole) * 3);
+  }
 }
 #endif
 
