@@ -49,7 +49,7 @@ namespace sg {
 /// The clock of GstSgFrameMeta::capture_ns: CLOCK_MONOTONIC.
 uint64_t MonotonicNs();
 
-// Batches ----------------------------------------------------------------------------------------
+// Batches
 
 inline constexpr char kBatchMediaType[] = "application/x-sg-batch";
 
@@ -76,7 +76,7 @@ GstBuffer* MakeFrameWritable(GstBuffer* batch, size_t index);
 void ForEachFrame(GstBuffer* batch_or_frame,
                   const std::function<void(GstBuffer* frame, GstCaps* caps, size_t index)>& fn);
 
-// Frames -----------------------------------------------------------------------------------------
+// Frames
 
 /// Adds zeroed facts, or returns those the frame has. REQUIRES: `frame` is writable.
 GstSgFrameMeta* AddFrameMeta(GstBuffer* frame);
@@ -84,7 +84,7 @@ GstSgFrameMeta* AddFrameMeta(GstBuffer* frame);
 /// The frame's facts, or nullptr. They may be changed only while the buffer is writable.
 GstSgFrameMeta* GetFrameMeta(GstBuffer* frame);
 
-// Detections -------------------------------------------------------------------------------------
+// Detections
 
 /// One box. The corners are in the mux space; x, y, w, h are the same box in whole pixels of the
 /// frame itself, cut to the picture.
@@ -113,7 +113,7 @@ void AddDetection(GstBuffer* frame, const Detection& detection, int frame_width,
 /// without our parameters, are left out.
 std::vector<Detection> ReadDetections(GstBuffer* frame);
 
-// Events -----------------------------------------------------------------------------------------
+// Events
 
 /// Serialised downstream event: source `source_id` has ended, its last frame is before this.
 GstEvent* NewSourceEosEvent(unsigned source_id);
