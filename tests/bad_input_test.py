@@ -85,7 +85,7 @@ class Model(Case):
         self.check(model, USER, "label")
 
     def test_name_that_leaves_the_folder(self):
-        self.check(MODEL, USER, "--name", extra=["--name", "../x"])
+        self.check(MODEL, USER, "../x", extra=["--name", "../x"])
 
     def test_deepstream_is_asked_for(self):
         self.check(MODEL, UNSUPPORTED, "--engine", extra=["--engine", "deepstream"])
