@@ -20,7 +20,7 @@ function(sg_library name)
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
 endfunction()
 
-# sg_test(NAME SOURCES … DEPS … [LABELS …] [TIMEOUT seconds]): one GoogleTest program, one CTest
+# sg_test(NAME SOURCES … DEPS … [LABELS one] [TIMEOUT seconds]): one GoogleTest program, one CTest
 # entry per test case.
 include(GoogleTest)
 function(sg_test name)

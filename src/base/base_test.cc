@@ -107,7 +107,9 @@ TEST(Log, PasswordsInUrlsAreMasked) {
   EXPECT_EQ(MaskSecrets("open rtsp://user:P%40ss%21@cam/1 failed"), "open rtsp://***@cam/1 failed");
   EXPECT_EQ(MaskSecrets("srt://h:1?passphrase=top&mode=caller"),
             "srt://h:1?passphrase=***&mode=caller");
-  EXPECT_EQ(MaskSecrets("/videos/a@b.mp4"), "/videos/a@b.mp4");
+  EXPECT_EQ(MaskSecrets("https://h/x?API_KEY=1&TOKEN=2'"), "https://h/x?API_KEY=***&TOKEN=***'");
+  EXPECT_EQ(MaskSecrets("rtsp://a:p@ss@cam rtsp://cam/a@b"), "rtsp://***@cam rtsp://cam/a@b");
+  EXPECT_EQ(MaskSecrets("/videos/a@b.mp4 token="), "/videos/a@b.mp4 token=");
 }
 
 TEST(Progress, ClockText) {

@@ -22,6 +22,8 @@ EngineRequest MakeRequest(const ImportContext& context, const AcquiredModel& mod
   request.precision = context.options.precision == "fp32" ? Precision::kFp32 : Precision::kFp16;
   request.net_scale_factor = model.card.preprocessing.net_scale_factor;
   request.offsets = model.card.preprocessing.offsets;
+  for (const std::string& name : model.onnx.external_files)
+    request.external_data_paths.push_back(context.folder.Path("model/" + name));
   return request;
 }
 

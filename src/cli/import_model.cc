@@ -73,6 +73,7 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(checked.found.files, checked.onnx, overrides));
   model.onnx = checked.onnx;
   model.files = checked.found.files;
+  model.notes = model.card.notes;
   model.seconds = checked.seconds + watch.Seconds();
   model.described_s = watch.Seconds();
   return model;
