@@ -385,14 +385,32 @@ TEST_F(InferTest, StoppingWhileBusyEndsInTimeAndStartsAgain) {
   }
 }
 
-TEST_F(InferTest, DownstreamsReturnReachesChain) {
+TEST_F(InferTest, DownstreamsReturnReachesAThreadThatWaitsForARequest) {
   Start();
-  gst_pad_set_chain_function(harness_->sinkpad, [](GstPad*, GstObject*, GstBuffer* buffer) {
-    gst_buffer_unref(buffer);
-    return GST_FLOW_EOS;
+  std::atomic<bool> hold = true;
+  gst_pad_set_chain_function_full(
+      harness_->sinkpad,
+      [](GstPad* pad, GstObject*, GstBuffer* buffer) {
+        gst_buffer_unref(buffer);
+        while (*static_cast<std::atomic<bool>*>(pad->chaindata)) g_usleep(1000);
+        return GST_FLOW_EOS;
+      },
+      &hold, nullptr);
+  std::atomic<GstFlowReturn> flow = GST_FLOW_OK;
+  std::thread pusher([&] {
+    uint64_t number = 0;
+    while (flow == GST_FLOW_OK) flow = PushScene(number++);
   });
-  GstFlowReturn flow = GST_FLOW_OK;
-  for (uint64_t number = 0; number < 200 && flow == GST_FLOW_OK; ++number) flow = PushScene(number);
+  // The first batch is held downstream; the pusher goes on until no request is free.
+  uint64_t submitted = 0;
+  do {
+    submitted = Stat("frames");
+    g_usleep(200'000);
+  } while (submitted < 2 || Stat("frames") != submitted);
+  EXPECT_EQ(flow, GST_FLOW_OK);
+  EXPECT_GE(Stat("requests-in-flight"), 2U);
+  hold = false;
+  pusher.join();
   EXPECT_EQ(flow, GST_FLOW_EOS);
 }
 
