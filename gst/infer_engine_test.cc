@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/testing.h"
+#include "detector/parser_source.h"
 #include "gst/infer_core.h"
 #include "gst/infer_test_engine.h"
 
@@ -110,6 +111,36 @@ TEST(InferEngine, APartOfABatchEqualsSingleRuns) {
   const std::array<Scene, 3> scenes = {Scene(5), Scene(6), Scene(7)};
   const auto part = Infer(4, {&scenes[0], &scenes[1], &scenes[2]});
   for (size_t i = 0; i < 3; ++i) ExpectSameBoxes(part[i], Infer(1, {&scenes[i]})[0]);
+}
+
+TEST(InferEngine, TheGeneratedParserGivesTheBuiltInDecodersBoxes) {
+  ModelCard card;
+  card.name = "pedestrian-rtdetr";
+  card.labels = {"person"};
+  card.input_width = card.input_height = 320;
+  card.scores_output = "logits";
+  card.boxes_output = "pred_boxes";
+  card.num_queries = 50;
+  card.num_classes = 1;
+  const TempFolder folder;
+  const ParserSource source = GenerateParser(card);
+  ASSERT_TRUE(WriteParser(source, folder.path()).ok());
+  const auto library = CompileParser(folder.path(), source.names);
+  ASSERT_TRUE(library.ok()) << library.error().message;
+  NvinferConfig config = Config(1);
+  config.custom_lib_path = *library;
+  config.parse_bbox_func_name = source.names.function_name;
+  auto engine = LoadOpenVinoInferEngine(TestEngine(), TestOnnx(), {1.0 / 255, {}});
+  ASSERT_TRUE(engine.ok());
+  auto core = InferCore::Create(config, std::move(*engine));
+  ASSERT_TRUE(core.ok()) << core.error().message;
+  const Scene scene(2);
+  auto flight = (*core)->Submit({scene.Frame()});
+  ASSERT_TRUE(flight.ok());
+  const auto results = (*core)->Collect(**flight);
+  ASSERT_TRUE(results.ok()) << results.error().message;
+  EXPECT_GE((*results)[0].boxes.size(), 2U);
+  ExpectSameBoxes((*results)[0].boxes, Infer(1, {&scene})[0]);
 }
 
 TEST(InferEngine, ANewRequestsInputIsZero) {
