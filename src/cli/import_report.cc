@@ -176,7 +176,7 @@ ReportSingleStream SingleStreamSection(const ValidatedModel& valid) {
   section.kitti_folder = "samples/kitti_output";
   section.kitti_frames = valid.kitti_frames;
   section.kitti_frames_with_detections = valid.kitti_frames_with_boxes;
-  section.kitti_passed = true;  // a failed gate ends the import before this step
+  section.kitti_passed = valid.kitti_passed;
   section.detected_classes = valid.labels_found;
   return section;
 }
