@@ -243,6 +243,16 @@ void Preprocessor::RunPacked(const Picture& picture, const Plan& plan, uint8_t* 
   const Placement& place = plan.placement;
   const int step = picture.format == PixelFormat::kRgb ? 3 : 4;
   const bool swap = (picture.format == PixelFormat::kBgrx) != options_.bgr;
+  if (picture.format == PixelFormat::kRgb && !swap && place.width == picture.width &&
+      place.height == picture.height) {
+    // The picture is the network's input already.
+    for (int row = 0; row < place.height; ++row) {
+      std::memcpy(
+          output + (static_cast<size_t>(place.top + row) * options_.network_width + place.left) * 3,
+          picture.planes[0] + row * picture.strides[0], static_cast<size_t>(place.width) * 3);
+    }
+    return;
+  }
   constexpr int kRound = 1 << (kSampleBits - 1);
   RowTaps taps;
   for (int row = 0; row < place.height; ++row) {

@@ -256,6 +256,24 @@ TEST(PlacePicture, KeepsTheAspectRatioAndPads) {
   EXPECT_EQ(thin.height, 320);
 }
 
+TEST(Preprocess, APictureOfTheNetworksSizeArrivesByteForByte) {
+  // Five bytes beyond each row: the stride is not the width.
+  const OwnedPicture owned = MakePicture(PixelFormat::kRgb, 61, 33, 5, 17);
+  for (const bool bgr : {false, true}) {
+    const auto out =
+        Preprocessed(owned.picture, {.network_width = 61, .network_height = 33, .bgr = bgr});
+    for (int y = 0; y < 33; ++y) {
+      for (int x = 0; x < 61; ++x) {
+        for (int c = 0; c < 3; ++c) {
+          const int from = bgr ? 2 - c : c;
+          ASSERT_EQ(out[(y * 61 + x) * 3 + c],
+                    owned.picture.planes[0][y * owned.picture.strides[0] + x * 3 + from]);
+        }
+      }
+    }
+  }
+}
+
 TEST(Preprocess, PaddingIsBlackAndThePictureLiesWhereItSays) {
   OwnedPicture owned = MakePicture(PixelFormat::kRgb, 64, 32, 0, 10);
   std::fill(owned.planes[0].begin(), owned.planes[0].end(), 200);
