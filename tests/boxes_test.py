@@ -49,9 +49,9 @@ def with_float_cosines(path):
 
 
 def decode(path, frames):
-    """The first frames' planes Y, U, V, as the file has them."""
-    command = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(path), "-frames:v", str(frames), "-f", "rawvideo",
-               "-pix_fmt", "yuv420p", "-"]
+    """The first frames' planes Y, U, V, as the file has them: none repeated to fill a gap in the timestamps."""
+    command = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(path), "-frames:v", str(frames), "-fps_mode", "passthrough",
+               "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"]
     data = np.frombuffer(subprocess.run(command, check=True, capture_output=True).stdout, dtype=np.uint8)
     y_size, c_size = WIDTH * HEIGHT, WIDTH * HEIGHT // 4
     for frame in data.reshape(-1, y_size + 2 * c_size):
