@@ -151,7 +151,7 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   command->add_option("--duration", options->measure_s, "Measured seconds of each benchmark run")
-      ->check(CLI::Range(2.0, 86400.0))
+      ->check(CLI::Range(3.0, 86400.0))
       ->capture_default_str();
   command->add_option("--warmup", options->warmup_s, "Seconds before each measurement")
       ->check(CLI::Range(0.0, 3600.0))
