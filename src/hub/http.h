@@ -38,9 +38,9 @@ class HttpClient {
  public:
   /// How patient it is. The defaults fit people; tests make them short.
   struct Patience {
-    int retries = 5;             ///< after the first try; 429, 5xx and broken connections
-    double first_wait_s = 1;     ///< doubled each time, with jitter; Retry-After wins (≤ 120 s)
-    double silence_s = 30;       ///< no byte for so long ends the try
+    int retries = 5;          ///< after the first try; 429, 5xx and broken connections
+    double first_wait_s = 1;  ///< doubled each time, with jitter; Retry-After wins (≤ 120 s)
+    double silence_s = 30;    ///< no byte for so long ends the try
     double connect_s = 15;
   };
   HttpClient();
