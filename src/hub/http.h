@@ -19,6 +19,7 @@ struct HttpRequest {
   /// redirect to another origin goes without it. Never appears in an Error or a log line.
   std::string token;
   std::vector<std::string> headers;  ///< "Name: value", sent to the origin of `url` alone, too
+  bool head = false;                 ///< HEAD: the headers alone
   uint64_t max_body_bytes = uint64_t{64} << 20;  ///< a longer body is a kUser error
 };
 

@@ -22,6 +22,7 @@ struct ModelSource {
   std::string team;      ///< NGC; may be empty
   std::string name;      ///< Hugging Face, NGC: the model's; URL: the file's
   std::string revision;  ///< Hugging Face: branch, tag or commit; NGC: version. Empty: none asked
+  std::string folder;    ///< Hugging Face: the folder a /tree/ URL points at; empty: the top
   std::string file;      ///< Hugging Face: the file a /blob/ or /resolve/ URL points at
   std::string url;       ///< kUrl
   std::string path;      ///< local kinds
