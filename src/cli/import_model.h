@@ -12,6 +12,7 @@ namespace sg {
 
 /// Step 1: the files.
 struct FoundModel {
+  ModelSnapshot snapshot;
   ModelFiles files;
   double seconds = 0;
 };

@@ -31,6 +31,8 @@ int Main(int argc, char** argv) {
   AddImportCommand(&app, &run);
   AddFrameCommand(&app, &run);
   AddReportCommand(&app, &run);
+  AddHubCommand(&app, &run);
+  AddCleanCommand(&app, &run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
