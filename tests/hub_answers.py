@@ -96,7 +96,9 @@ class HubAnswers:
         return Answer(status, {"Content-Type": "application/xml"}, body.encode())
 
     def _signature(self, path, expires):
-        return hmac.new(self._signing_key, f"{path} {expires}".encode(), hashlib.sha256).hexdigest()
+        # Of the decoded path: clients differ in what they encode.
+        return hmac.new(self._signing_key, f"{urllib.parse.unquote(path)} {expires}".encode(),
+                        hashlib.sha256).hexdigest()
 
     def _may_read(self, authorization):
         return self.token is not None and authorization == f"Bearer {self.token}"
