@@ -21,18 +21,23 @@ class Answer:
     file: str = ""  # the file asked for, as org/name/path: a name for faults
 
 
-class Refusal(Exception):
-    """Carries the answer that says no."""
-
-    def __init__(self, status, message, code="", headers=None):
-        super().__init__(message)
-        said = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {}), **(headers or {})}
-        self.answer = json_answer({"error": message}, status, said)
-
-
 def json_answer(value, status=200, headers=None):
     return Answer(status, {"Content-Type": "application/json; charset=utf-8", **(headers or {})},
                   json.dumps(value).encode())
+
+
+class Refused(Exception):
+    """Ends the making of an answer with another one."""
+
+    def __init__(self, answer):
+        super().__init__(answer.status)
+        self.answer = answer
+
+
+def refusal(status, message, code="", headers=None):
+    """The hub's way to say no."""
+    said = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {}), **(headers or {})}
+    return Refused(json_answer({"error": message}, status, said))
 
 
 def html_answer():
@@ -72,7 +77,7 @@ class HubAnswers:
             case [org, name, "resolve", revision, *file] if file:
                 model = self._open(org, name, target, authorization, revision)
                 return self._file(model, "/".join(file), authorization, is_direct=False)
-        raise Refusal(404, "Sorry, we can't find the page you are looking for.")
+        raise refusal(404, "Sorry, we can't find the page you are looking for.")
 
     def from_cdn(self, target, authorization):
         if authorization is not None:  # a storage host takes a signed link or a header, never both
@@ -110,27 +115,25 @@ class HubAnswers:
         if model is None or (model.settings.get("private") and not self._may_read(authorization)):
             # Without a token the hub does not tell a private model from none.
             if authorization is None:
-                raise Refusal(401, "Invalid username or password.", "RepoNotFound",
+                raise refusal(401, "Invalid username or password.", "RepoNotFound",
                               {"WWW-Authenticate": 'Bearer realm="Authentication required", charset="UTF-8"'})
-            raise Refusal(404, "Repository not found", "RepoNotFound")
+            raise refusal(404, "Repository not found", "RepoNotFound")
         if moved_to := model.settings.get("moved_to"):
             new_target = target.replace(f"/{quoted(org, name)}", f"/{quoted(*moved_to.split('/'))}", 1)
-            refusal = Refusal(307, f"Temporary Redirect. Redirecting to {new_target}", "", {"Location": new_target})
-            del refusal.answer.headers["X-Error-Message"]
-            raise refusal
+            raise Refused(Answer(307, {"Location": new_target}))
         if not model.has_revision(revision):
-            raise Refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+            raise refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
         return model
 
     def _tree_page(self, model, folder, path, query):
         entries = model.tree(folder, query.get("recursive", "false").lower() in ("true", "1"))
         if entries is None:
-            raise Refusal(404, f'{folder} does not exist on "{model.commit}"', "EntryNotFound")
+            raise refusal(404, f'{folder} does not exist on "{model.commit}"', "EntryNotFound")
         try:
             size = max(1, min(int(query.get("limit", self.page_size)), self.page_size))
             begin = int(base64.urlsafe_b64decode(query.pop("cursor", "")) or b"0")
         except ValueError as error:
-            raise Refusal(400, "Invalid cursor or limit") from error
+            raise refusal(400, "Invalid cursor or limit") from error
         headers = {}
         if begin + size < len(entries):
             query["cursor"] = base64.urlsafe_b64encode(str(begin + size).encode()).decode()
@@ -142,10 +145,10 @@ class HubAnswers:
         headers = {"X-Repo-Commit": model.commit}
         if model.settings.get("gated") and not self._may_read(authorization):
             message = f"Access to model {model.id} is restricted and you are not in the authorized list."
-            raise Refusal(401 if authorization is None else 403, message, "GatedRepo", headers)
+            raise refusal(401 if authorization is None else 403, message, "GatedRepo", headers)
         entry = model.files.get(path)
         if entry is None:
-            raise Refusal(404, "Entry not found", "EntryNotFound", headers)
+            raise refusal(404, "Entry not found", "EntryNotFound", headers)
         file = f"{model.id}/{path}"
         headers |= {"ETag": entry.etag, "X-Linked-Etag": entry.etag, "X-Linked-Size": str(entry.size),
                     "Accept-Ranges": "bytes"}

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 
-from hub_answers import Answer, HubAnswers, Refusal, html_answer, json_answer
+from hub_answers import Answer, HubAnswers, Refused, html_answer, json_answer
 from hub_faults import ANSWER_FAULTS, BODY_FAULTS, ConnectionCut, Fault, Faults, Pace, spoiled
 
 CHUNK_BYTES = 64 << 10
@@ -61,8 +61,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             rules = hub.answers.from_hub if origin == "hub" else hub.answers.from_cdn
             answer = rules(self.path, self.headers.get("Authorization"))
-        except Refusal as refusal:
-            answer = refusal.answer
+        except Refused as refused:
+            answer = refused.answer
         try:
             fault = hub.faults.take((path, answer.file), origin, ANSWER_FAULTS)
             if fault is not None:
