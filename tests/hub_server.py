@@ -50,6 +50,7 @@ def read_chunks(path, begin, end):
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 120  # seconds without a request
+    disable_nagle_algorithm = True  # else small bodies wait for an acknowledgement of their headers
 
     def do_GET(self):
         hub, origin = self.server.hub, self.server.origin
