@@ -7,7 +7,7 @@ ANSWER_FAULTS = ("status", "html")  # another answer altogether
 BODY_FAULTS = ("cut", "short", "zero", "ignore_range", "stall", "drip")  # the file's answer, spoiled
 
 
-class ConnectionCut(Exception):
+class ConnectionCut(ConnectionError):
     """The connection is to end here, in the middle of a body."""
 
 

@@ -8,9 +8,11 @@ import hashlib
 import json
 import os
 import pathlib
+import threading
 
 SETTINGS_NAME = ".hub.json"
 LFS_SUFFIXES = (".onnx", ".safetensors")
+_hash_lock = threading.Lock()  # requests at the same time read a file once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +76,8 @@ class ModelFolder:
                     continue
                 stat = disk_path.stat()
                 is_lfs = stat.st_size >= lfs_bytes or name.endswith(LFS_SUFFIXES)
-                hashes = _hash_file(str(disk_path), stat.st_size, stat.st_mtime_ns, is_lfs)
+                with _hash_lock:
+                    hashes = _hash_file(str(disk_path), stat.st_size, stat.st_mtime_ns, is_lfs)
                 yield Entry(path, str(disk_path), stat.st_size, *hashes, stat.st_mtime)
 
     def has_revision(self, revision):

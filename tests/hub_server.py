@@ -74,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 self._send(answer, len(answer.body), [answer.body])
         except (ConnectionError, ssl.SSLError, TimeoutError):
-            self.close_connection = True  # the client went away
+            self.close_connection = True  # cut on purpose, or the client went away
         finally:
             hub.write_log(self.note)
 
@@ -133,10 +133,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             self._send(Answer(206 if part else 200, headers), announced, chunks)
         except ConnectionCut:
-            self.close_connection = True
-            if fault.reset:
+            if fault is not None and fault.reset:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 os.close(self.connection.detach())
+            raise
 
     def _send(self, answer, length, chunks):
         self.note["status"] = answer.status
@@ -212,8 +212,9 @@ class HubServer:
         self.faults.add(Fault(path, fault, **details))
 
     def wait(self, seconds):
-        """Sleeps; shorter when the server closes."""
-        self._closing.wait(seconds)
+        """Sleeps; the connection is cut when the server closes meanwhile."""
+        if self._closing.wait(seconds):
+            raise ConnectionCut
 
     def write_log(self, note):
         with self._log_lock:
