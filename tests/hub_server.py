@@ -223,8 +223,8 @@ class HubServer:
 
     def _make_certificate(self):
         key, certificate = (pathlib.Path(self._folder.name) / name for name in ("key.pem", "ca.pem"))
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                        "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
                         "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
         self.ca_file = str(certificate)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
