@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <random>
 
@@ -45,9 +46,11 @@ std::string RandomMarker() {
   return fmt::format("\x01mapped-{:08x}{:08x}-", random(), random());
 }
 
+using Restore = std::function<void(onnx::TensorProto*)>;
+void RestoreNode(onnx::NodeProto* node, const Restore& restore);
+
 /// Gives every tensor of the graph and its subgraphs its bytes back.
-template <typename Graph, typename Restore>
-void RestoreGraph(Graph* graph, const Restore& restore) {
+void RestoreGraph(onnx::GraphProto* graph, const Restore& restore) {
   for (auto& tensor : *graph->mutable_initializer()) restore(&tensor);
   for (auto& sparse : *graph->mutable_sparse_initializer()) {
     restore(sparse.mutable_values());
@@ -56,7 +59,6 @@ void RestoreGraph(Graph* graph, const Restore& restore) {
   for (auto& node : *graph->mutable_node()) RestoreNode(&node, restore);
 }
 
-template <typename Restore>
 void RestoreNode(onnx::NodeProto* node, const Restore& restore) {
   for (auto& attribute : *node->mutable_attribute()) {
     if (attribute.has_t()) restore(attribute.mutable_t());
@@ -139,6 +141,14 @@ std::string_view GraphFile::RawBytes(const onnx::TensorProto& tensor) const {
   return bytes_.substr(number(offset), number(entry.value()));
 }
 
+void GraphFile::GiveBytesBack(onnx::TensorProto* tensor) const {
+  if (!IsMapped(*tensor)) return;
+  const std::string_view bytes = RawBytes(*tensor);
+  tensor->clear_external_data();
+  tensor->clear_data_location();
+  tensor->set_raw_data(bytes.data(), bytes.size());
+}
+
 std::string GraphFile::SkeletonBytes() const {
   onnx::ModelProto model = model_;
   auto* graph = model.mutable_graph();
@@ -172,25 +182,13 @@ std::string GraphFile::SkeletonBytes() const {
     add_input(node.output(0), node.attribute(0).t());
     nodes->DeleteSubrange(i, 1);
   }
-  RestoreGraph(graph, [this](onnx::TensorProto* tensor) {
-    if (!IsMapped(*tensor)) return;
-    const std::string_view bytes = RawBytes(*tensor);
-    tensor->clear_external_data();
-    tensor->clear_data_location();
-    tensor->set_raw_data(bytes.data(), bytes.size());
-  });
+  RestoreGraph(graph, [this](onnx::TensorProto* tensor) { GiveBytesBack(tensor); });
   return model.SerializeAsString();
 }
 
 Result<std::string> GraphFile::WholeBytes() const {
   onnx::ModelProto model = model_;
-  const auto restore = [this](onnx::TensorProto* tensor) {
-    if (!IsMapped(*tensor)) return;
-    const std::string_view bytes = RawBytes(*tensor);
-    tensor->clear_external_data();
-    tensor->clear_data_location();
-    tensor->set_raw_data(bytes.data(), bytes.size());
-  };
+  const Restore restore = [this](onnx::TensorProto* tensor) { GiveBytesBack(tensor); };
   RestoreGraph(model.mutable_graph(), restore);
   for (auto& function : *model.mutable_functions()) {
     for (auto& node : *function.mutable_node()) RestoreNode(&node, restore);

@@ -43,6 +43,7 @@ class GraphFile {
  private:
   struct Mapping;
   Status Parse();
+  void GiveBytesBack(onnx::TensorProto* tensor) const;
 
   std::string path_;
   std::shared_ptr<Mapping> mapping_;
