@@ -98,7 +98,8 @@ class Runner {
     const auto path = graph.at("path").get<std::string>();
     SG_ASSIGN_OR_RETURN(auto model, ReadGraph(path));
     Runner runner(path, std::move(model), request);
-    for (const auto& [name, constant] : graph.value("constants", Json::object()).items()) {
+    const Json constants = graph.value("constants", Json::object());
+    for (const auto& [name, constant] : constants.items()) {
       runner.constants_[name] = {constant.at("shape").get<std::vector<int64_t>>(),
                                  constant.at("values").get<std::vector<double>>()};
     }
