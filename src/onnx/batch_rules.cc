@@ -23,21 +23,18 @@ constexpr int64_t kToTheEnd = INT64_MAX;
 
 /// Where the batch goes when a tensor is laid out anew: it is the slowest part of input axis
 /// `axis`, so it is the slowest part of the output axis that starts at the same element. Extents of
-/// 1 make several axes start there; the one of the same extent, nearest to the old place, is taken.
+/// 1 make several axes start there: the old place is taken if it still fits, else the first one.
 std::optional<size_t> AxisAfterReshape(const std::vector<int64_t>& in, size_t axis,
                                        const std::vector<int64_t>& out, int64_t batch) {
   const int64_t outer = Product(in, axis);
-  std::optional<size_t> best;
+  const auto fits = [&](size_t j) {
+    return Product(out, j) == outer && out[j] >= batch && out[j] % batch == 0;
+  };
+  if (axis < out.size() && out[axis] == in[axis] && fits(axis)) return axis;
   for (size_t j = 0; j < out.size(); ++j) {
-    if (Product(out, j) != outer || out[j] < batch || out[j] % batch != 0) continue;
-    const auto distance = [&](size_t at) { return at > axis ? at - axis : axis - at; };
-    const bool same = out[j] == in[axis];
-    const bool best_same = best && out[*best] == in[axis];
-    if (!best || (same && !best_same) ||
-        (same == best_same && same && distance(j) < distance(*best)))
-      best = j;
+    if (fits(j)) return j;
   }
-  return best;
+  return std::nullopt;
 }
 
 }  // namespace

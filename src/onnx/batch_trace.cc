@@ -109,6 +109,14 @@ const std::set<std::string>& PictureOperators() {
   return names;
 }
 
+/// Operators whose rules look at a second input.
+const std::set<std::string>& TwoInputOperators() {
+  static const std::set<std::string> names = {
+      "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "GridSample",
+      "Expand", "Tile",           "MatMul",   "MatMulInteger",   "Gemm"};
+  return names;
+}
+
 /// Rows come out for the whole batch together, as many as the pictures give.
 const std::set<std::string>& DataDependentOperators() {
   static const std::set<std::string> names = {"NonZero", "Compress", "Unique"};
@@ -186,6 +194,8 @@ int BatchTracer::AxisFromShape(const onnx::NodeProto& node) {
 
 int BatchTracer::AxisThrough(const Visit& visit) {
   const std::string& op = visit.node.op_type();
+  if (TwoInputOperators().contains(op) && visit.node.input_size() < 2)
+    return Blocked(visit, "lacks an input");
   if (ElementwiseOperators().contains(op)) return Elementwise(visit);
   if (PictureOperators().contains(op)) {
     if (visit.from == 0 && visit.axis == 0) return 0;
