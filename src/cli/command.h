@@ -46,5 +46,6 @@ using CommandRun = std::function<Status()>;
 void AddImportCommand(CLI::App* app, CommandRun* run);
 void AddFrameCommand(CLI::App* app, CommandRun* run);
 void AddReportCommand(CLI::App* app, CommandRun* run);
+void AddOnnxCommand(CLI::App* app, CommandRun* run);
 
 }  // namespace sg

@@ -25,7 +25,8 @@ OnnxTensor Describe(const onnx::ValueInfoProto& info) {
   tensor.has_shape = type.has_shape();
   for (const auto& dim : type.shape().dim()) {
     OnnxDim axis;
-    if (dim.has_dim_value()) axis.value = dim.dim_value();
+    // Older exporters write a free axis as 0.
+    if (dim.dim_value() > 0) axis.value = dim.dim_value();
     axis.symbol = dim.dim_param();
     tensor.dims.push_back(axis);
   }

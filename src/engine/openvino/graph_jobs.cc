@@ -88,16 +88,16 @@ uint64_t FreeMemoryBytes() {
 /// A graph that runs, in f32, at one batch after another.
 class Runner {
  public:
-  Runner(std::string path, std::shared_ptr<ov::Model> model, const Json& request)
+  Runner(std::string path, std::shared_ptr<ov::Model> model, std::string input, const Json& request)
       : path_(std::move(path)),
         model_(std::move(model)),
-        input_(request.at("input").get<std::string>()),
+        input_(std::move(input)),
         picture_(request.at("picture").get<std::vector<int64_t>>()) {}
 
   static Result<Runner> Read(const Json& graph, const Json& request) {
     const auto path = graph.at("path").get<std::string>();
     SG_ASSIGN_OR_RETURN(auto model, ReadGraph(path));
-    Runner runner(path, std::move(model), request);
+    Runner runner(path, std::move(model), graph.at("input").get<std::string>(), request);
     const Json constants = graph.value("constants", Json::object());
     for (const auto& [name, constant] : constants.items()) {
       runner.constants_[name] = {constant.at("shape").get<std::vector<int64_t>>(),

@@ -15,10 +15,10 @@ Result<Json> OnnxShapesJob(const Json& request, const std::function<void(const J
 
 /// Runs pictures through a reference and through a candidate, and compares the outputs of each
 /// picture as sets of rows.
-/// {reference: {path, batch, constants}, candidate: {path, batches, constants}, input, picture:
-/// [C,H,W], pictures_path, tolerance} → {pictures, different, limited_by_memory, batches: [{batch,
-/// ok, output, max_difference, relative, moved_rows, picture, node, why}]}. `constants` gives
-/// further inputs: {name: {shape (without batch), values}}, the same for each picture.
+/// {reference: {path, input, batch, constants}, candidate: {path, input, batches, constants},
+/// picture: [C,H,W], pictures_path, tolerance} → {pictures, different, limited_by_memory, batches:
+/// [{batch, ok, output, max_difference, relative, moved_rows, picture, node, why}]}. `constants`
+/// gives further inputs: {name: {shape (without batch), values}}, the same for each picture.
 /// `pictures_path` is a file of f32 pictures; without it they are made, always the same ones.
 Result<Json> OnnxCompareJob(const Json& request, const std::function<void(const Json&)>& emit);
 
