@@ -13,6 +13,9 @@
 namespace sg {
 namespace {
 
+/// An extent that no other axis of a detector is likely to have, so that the batch is not mistaken.
+constexpr int64_t kUnusualBatch = 13;
+
 /// A graph's shapes at one batch, or the node that does not accept it.
 struct InferredShapes {
   bool ok = false;
@@ -162,11 +165,10 @@ Result<Original> ReadOriginal(const GraphFile& file, const PictureInput& picture
     SG_ASSIGN_OR_RETURN(found, FindExportBatch(reader));
     if (found.batch == 0)
       return UserError(file.path() + ": its shapes fit together at no batch that was tried");
-    // At batch 3 an extent of 1 cannot be taken for the batch.
-    SG_ASSIGN_OR_RETURN(const InferredShapes at_three, reader.At(3));
-    if (found.batch == 1 && at_three.ok) {
-      BatchTrace trace = TraceBatch({file, at_three.shapes, 3});
-      if (trace.findings.empty()) return Original{1, 3, std::move(trace)};
+    SG_ASSIGN_OR_RETURN(const InferredShapes free, reader.At(kUnusualBatch));
+    if (found.batch == 1 && free.ok) {
+      BatchTrace trace = TraceBatch({file, free.shapes, kUnusualBatch});
+      if (trace.findings.empty()) return Original{1, kUnusualBatch, std::move(trace)};
     }
   }
   return Original{found.batch, found.batch, TraceBatch({file, found.at.shapes, found.batch})};
@@ -178,6 +180,11 @@ Error NotProven(const std::string& path, const ProofRun& run,
     return GateError(fmt::format(
         "{}: nothing is proven: all pictures gave the same outputs; name real ones with --frames",
         path));
+  for (const BatchFinding& finding : changed) {
+    if (finding.can_change) continue;
+    return GateError(fmt::format("{}: its batch cannot be changed: {} {} ({})", path, finding.node,
+                                 finding.why, run.failure));
+  }
   std::vector<std::string> nodes;
   for (const BatchFinding& finding : changed) nodes.push_back(finding.node);
   return GateError(fmt::format(
@@ -253,21 +260,21 @@ Result<BatchAudit> AuditBatch(const GraphFile& file, const OnnxSummary& summary,
     return audit;
   }
   SG_ASSIGN_OR_RETURN(const Exported exported, FindExportBatch(reader));
-  SG_ASSIGN_OR_RETURN(const InferredShapes at_three, reader.At(3));
+  SG_ASSIGN_OR_RETURN(const InferredShapes at_unusual, reader.At(kUnusualBatch));
   if (exported.batch > 0) audit.findings = trace_at(exported.at, exported.batch);
-  if (exported.batch != 1 || !at_three.ok) {
+  if (exported.batch != 1 || !at_unusual.ok) {
     audit.verdict = BatchAudit::Verdict::kBroken;
     if (exported.batch == 1)
-      audit.reason =
-          fmt::format("at batch 3 node {} does not work: {}", at_three.node, at_three.why);
+      audit.reason = fmt::format("at batch {} node {} does not work: {}", kUnusualBatch,
+                                 at_unusual.node, at_unusual.why);
     else if (exported.batch > 1)
       audit.reason = fmt::format("its shapes fit together at batch {} only", exported.batch);
     else
-      audit.reason = fmt::format("its shapes fit together at no batch: node {}: {}", at_three.node,
-                                 at_three.why);
+      audit.reason = fmt::format("its shapes fit together at no batch: node {}: {}",
+                                 at_unusual.node, at_unusual.why);
     return audit;
   }
-  const bool suspicious = !trace_at(at_three, 3).empty();
+  const bool suspicious = !trace_at(at_unusual, kUnusualBatch).empty();
   if (!run) {
     audit.reason = suspicious ? "the graph seems to hold a batch" : "its shapes follow the batch";
     if (!suspicious) audit.findings.clear();
@@ -299,29 +306,36 @@ Result<Rebatched> Rebatch(const RebatchRequest& request) {
   SG_RETURN_IF_ERROR(FoldInputs(&file, result.folded, picture.name));
   SG_ASSIGN_OR_RETURN(const ShapeReader reader, ShapeReader::Open(file, picture, {}));
   SG_ASSIGN_OR_RETURN(const Original original, ReadOriginal(file, picture, reader));
-  const BatchTrace& trace = original.trace;
-  SG_RETURN_IF_ERROR(MakeBatchDynamic(&file, trace, original.traced_batch, picture.name));
-  result.changed = trace.findings;
-  if (request.batch) MakeBatchStatic(&file, trace.batched_outputs, *request.batch);
 
   const std::string to_folder = ParentFolder(request.to);
   SG_RETURN_IF_ERROR(CheckWritable(to_folder, summary.size_bytes));
   SG_RETURN_IF_ERROR(MakeFolders(to_folder));
   SG_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Make(to_folder));
-  SG_ASSIGN_OR_RETURN(const std::string bytes, file.WholeBytes());
-  SG_RETURN_IF_ERROR(WriteFileAtomic(scratch / "model.onnx", bytes));
   SG_RETURN_IF_ERROR(CopyExternalData(summary, ParentFolder(scratch / "model.onnx")));
-
   const ProofGraph reference{request.from, picture.name, {original.batch}, result.folded};
   ProofGraph candidate{scratch / "model.onnx", picture.name, {}, {}};
   candidate.batches =
       request.batch ? std::vector<int64_t>{*request.batch} : ProofBatches(request.proof.max_batch);
-  SG_ASSIGN_OR_RETURN(result.run, RunProof(reference, candidate, picture.shape, request.proof));
-  if (!result.run.equal || !result.run.different)
-    return NotProven(request.from, result.run, result.changed);
-  SG_RETURN_IF_ERROR(CopyExternalData(summary, to_folder));
-  SG_RETURN_IF_ERROR(RenameFile(scratch / "model.onnx", request.to));
-  return result;
+
+  // A graph whose batch is free already may need no change; the run tells.
+  std::vector<BatchTrace> attempts = {original.trace};
+  if (!picture.batch && !original.trace.findings.empty())
+    attempts.insert(attempts.begin(), BatchTrace{{}, {}, original.trace.batched_outputs});
+  for (const BatchTrace& trace : attempts) {
+    GraphFile rewritten = file;
+    MakeBatchDynamic(&rewritten, trace, original.traced_batch, picture.name);
+    if (request.batch) MakeBatchStatic(&rewritten, trace.batched_outputs, *request.batch);
+    SG_ASSIGN_OR_RETURN(const std::string bytes, rewritten.WholeBytes());
+    SG_RETURN_IF_ERROR(WriteFileAtomic(scratch / "model.onnx", bytes));
+    SG_ASSIGN_OR_RETURN(result.run, RunProof(reference, candidate, picture.shape, request.proof));
+    result.changed = trace.findings;
+    if (result.run.equal && result.run.different) {
+      SG_RETURN_IF_ERROR(CopyExternalData(summary, to_folder));
+      SG_RETURN_IF_ERROR(RenameFile(scratch / "model.onnx", request.to));
+      return result;
+    }
+  }
+  return NotProven(request.from, result.run, result.changed);
 }
 
 }  // namespace sg

@@ -95,9 +95,8 @@ struct Rebatched {
   ProofRun run;
 };
 
-/// Writes `to` (external weights beside it) once it is proven equal to `from`. kUnsupported, naming
-/// the node, when a node cannot follow the batch; kGate when the outputs differ or prove nothing.
-/// Nothing is written then.
+/// Writes `to` (external weights beside it) once it is proven equal to `from`. kGate when the
+/// outputs differ, naming the node that holds the batch, or prove nothing; nothing is written then.
 Result<Rebatched> Rebatch(const RebatchRequest& request);
 
 }  // namespace sg

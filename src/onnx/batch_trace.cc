@@ -150,7 +150,10 @@ BatchTrace BatchTracer::Run() {
   for (int i = 0; i < graph.node_size(); ++i) Follow(graph.node(i), i);
   for (const auto& output : graph.output()) {
     const int axis = AxisOf(output.name());
-    if (axis == 0) {
+    const Shape* shape = ShapeOf(output.name());
+    const bool lost = axis == kNone && !trace_.findings.empty() && shape != nullptr &&
+                      !shape->empty() && shape->front() == batch_;
+    if (axis == 0 || lost) {
       trace_.batched_outputs.push_back(output.name());
     } else if (axis > 0 && trace_.findings.empty()) {
       trace_.findings.push_back({fmt::format("output '{}'", output.name()),
@@ -162,6 +165,7 @@ BatchTrace BatchTracer::Run() {
 
 void BatchTracer::Follow(const onnx::NodeProto& node, int index) {
   if (node.op_type() == "Constant" || node.output_size() == 0) return;
+  CompleteShape(node);
   int from = kNone;
   for (int i = 0; i < node.input_size() && from == kNone; ++i) {
     if (AxisOf(node.input(i)) != kNone) from = i;
@@ -172,6 +176,26 @@ void BatchTracer::Follow(const onnx::NodeProto& node, int index) {
                                  : AxisThrough({node, index, AxisOf(node.input(from)), from});
   if (axis == kNone) return;
   for (const auto& output : node.output()) axes_[output] = axis;
+}
+
+void BatchTracer::CompleteShape(const onnx::NodeProto& node) {
+  if (node.input_size() == 0 || ShapeOf(node.output(0)) != nullptr) return;
+  const Shape* in = ShapeOf(node.input(0));
+  if (in == nullptr) return;
+  if (node.op_type() == "Identity") {
+    further_shapes_[node.output(0)] = *in;
+  } else if (node.op_type() == "Transpose") {
+    Shape out(in->rbegin(), in->rend());
+    if (const auto order = IntegersAttribute(node, "perm")) {
+      if (order->size() != in->size()) return;
+      for (size_t i = 0; i < out.size(); ++i) {
+        const auto from = static_cast<size_t>((*order)[i]);
+        if (from >= in->size()) return;
+        out[i] = (*in)[from];
+      }
+    }
+    further_shapes_[node.output(0)] = out;
+  }
 }
 
 int BatchTracer::AxisFromShape(const onnx::NodeProto& node) {
@@ -291,7 +315,9 @@ int BatchTracer::AxisOf(const std::string& value) const {
 
 const BatchTracer::Shape* BatchTracer::ShapeOf(const std::string& value) const {
   const auto found = request_.shapes.find(value);
-  return found == request_.shapes.end() ? nullptr : &found->second;
+  if (found != request_.shapes.end()) return &found->second;
+  const auto further = further_shapes_.find(value);
+  return further == further_shapes_.end() ? nullptr : &further->second;
 }
 
 const BatchTracer::Shape* BatchTracer::OutputShape(const Visit& visit) const {

@@ -42,7 +42,8 @@ struct BatchFinding {
 struct BatchTrace {
   std::vector<BatchFinding> findings;  ///< in the graph's order
   std::vector<BatchEdit> edits;
-  std::vector<std::string> batched_outputs;  ///< outputs whose first axis is the batch
+  std::vector<std::string>
+      batched_outputs;  ///< their first axis is the batch, or was before a finding
 };
 
 struct BatchTraceRequest {

@@ -56,6 +56,8 @@ class BatchTracer {
   /// The axis of a value that is made from a computed shape alone (Expand, ConstantOfShape, …).
   int AxisFromShape(const onnx::NodeProto& node);
 
+  /// Works out the shape of an output that the shape inference does not tell.
+  void CompleteShape(const onnx::NodeProto& node);
   int AxisOf(const std::string& value) const;
   const Shape* ShapeOf(const std::string& value) const;
   const Shape* OutputShape(const Visit& visit) const;
@@ -72,6 +74,7 @@ class BatchTracer {
   const GraphIndex index_;
   const int64_t batch_;
   ShapeValues values_;
+  ValueShapes further_shapes_;  ///< of values that the shape inference optimised away
   std::unordered_map<std::string, int> axes_;
   BatchTrace trace_;
 };

@@ -158,13 +158,8 @@ constexpr KnownInput kKnownInputs[] = {
 
 }  // namespace
 
-Status MakeBatchDynamic(GraphFile* file, const BatchTrace& trace, int64_t batch,
-                        const std::string& picture_input) {
-  for (const BatchFinding& finding : trace.findings) {
-    if (finding.can_change) continue;
-    return UnsupportedError(fmt::format("{}: cannot be given a dynamic batch: {} {}", file->path(),
-                                        finding.node, finding.why));
-  }
+void MakeBatchDynamic(GraphFile* file, const BatchTrace& trace, int64_t batch,
+                      const std::string& picture_input) {
   onnx::GraphProto* graph = file->model().mutable_graph();
   GraphEditor editor(graph);
   for (const BatchEdit& edit : trace.edits) Apply(edit, batch, picture_input, graph, &editor);
@@ -178,7 +173,6 @@ Status MakeBatchDynamic(GraphFile* file, const BatchTrace& trace, int64_t batch,
     if (std::find(batched.begin(), batched.end(), output.name()) != batched.end())
       SetAxis(&output, 0);
   }
-  return OkStatus();
 }
 
 void MakeBatchStatic(GraphFile* file, const std::vector<std::string>& batched_outputs,

@@ -12,10 +12,9 @@ namespace sg {
 
 /// Makes the batch free: applies the edits, and gives batched inputs and outputs the axis "batch".
 /// Shapes of inner values are dropped, for they held the old batch. `picture_input` is where the
-/// batch is read where a node needs it. kUnsupported, naming the first node, when the trace has
-/// a finding that no edit changes.
-Status MakeBatchDynamic(GraphFile* file, const BatchTrace& trace, int64_t batch,
-                        const std::string& picture_input);
+/// batch is read where a node needs it. Findings that no edit changes stay as they are.
+void MakeBatchDynamic(GraphFile* file, const BatchTrace& trace, int64_t batch,
+                      const std::string& picture_input);
 
 /// Fixes the batch of a graph whose batch is free, or makes every input and output say `batch`.
 void MakeBatchStatic(GraphFile* file, const std::vector<std::string>& batched_outputs,
