@@ -194,6 +194,8 @@ def print_results(rounds, bounds, ratios, bench):
     tuned = [measured["end to end"]["fps"] / measured["the same, conversion compiled in"]["fps"]
              for measured in rounds]
     print(f"end to end ÷ the same, conversion compiled in: {spread(tuned, '.3f')}, for information")
+    ceiling = [bound / measured["OpenCV + OpenVINO in Python"]["fps"] for bound, measured in zip(bounds, rounds)]
+    print(f"additive bound ÷ OpenCV + OpenVINO in Python: {spread(ceiling, '.3f')}, the most that this machine allows")
     worst = 0
     for name, (target, least) in TARGETS.items():
         values = [ratio[name] for ratio in ratios]

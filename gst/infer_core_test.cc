@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -45,7 +47,7 @@ class FakeRequest : public InferRequest {
         boxes_(static_cast<size_t>(batch) * 4) {
     ++behaviour_->made;
   }
-  ~FakeRequest() override { (void)Wait().ok(); }
+  ~FakeRequest() override { (void)FakeRequest::Wait().ok(); }
 
   uint8_t* Input(size_t slot) override { return input_.data() + slot * kSize * kSize * 3; }
   Status Start() override {
@@ -137,7 +139,7 @@ std::vector<int> Levels(const Result<std::vector<FrameResult>>& results) {
   std::vector<int> levels;
   if (!results.ok()) return levels;
   for (const FrameResult& result : *results) {
-    levels.push_back(result.boxes.size() == 1 ? static_cast<int>(result.boxes[0].width + 0.5F)
+    levels.push_back(result.boxes.size() == 1 ? static_cast<int>(std::lround(result.boxes[0].width))
                                               : -1);
   }
   return levels;

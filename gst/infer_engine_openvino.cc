@@ -39,7 +39,7 @@ class OpenVinoRequest : public InferRequest {
     return std::unique_ptr<InferRequest>(std::move(request));
   }
 
-  ~OpenVinoRequest() override { (void)Wait().ok(); }
+  ~OpenVinoRequest() override { (void)OpenVinoRequest::Wait().ok(); }
 
   uint8_t* Input(size_t slot) override { return input_ + slot * image_bytes_; }
 

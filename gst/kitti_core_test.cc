@@ -5,16 +5,10 @@
 #include <clocale>
 
 #include "base/files.h"
+#include "base/testing.h"
 
 namespace sg {
 namespace {
-
-std::string FreshFolder(const std::string& name) {
-  const std::string folder = testing::TempDir() + "sg_kitti_core_" + name;
-  EXPECT_TRUE(RemoveAll(folder).ok());
-  EXPECT_TRUE(MakeFolders(folder).ok());
-  return folder;
-}
 
 TEST(KittiCore, FileNamesArePaddedAsDeepstreamAppPadsThem) {
   EXPECT_EQ(KittiFileName(0, 1, 23), "00_001_000023.txt");
@@ -43,7 +37,8 @@ TEST(KittiCore, NumbersHaveADotInEveryLocale) {
 }
 
 TEST(KittiCore, AFileIsWrittenAndReplaced) {
-  const std::string folder = FreshFolder("write");
+  const TempFolder temporary;
+  const std::string& folder = temporary.path();
   ASSERT_TRUE(WriteKittiFile(folder, "a.txt", "long first text").ok());
   ASSERT_TRUE(WriteKittiFile(folder, "a.txt", "").ok());
   EXPECT_EQ(*ReadFile(JoinPath(folder, "a.txt")), "");

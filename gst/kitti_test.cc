@@ -1,4 +1,5 @@
 #include "base/files.h"
+#include "base/testing.h"
 #include "gst/element_test.h"
 
 namespace sg {
@@ -7,10 +8,6 @@ namespace {
 class KittiTest : public ElementTest {
  protected:
   void Start(const std::string& properties) {
-    folder_ = testing::TempDir() + "sg_kitti_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(RemoveAll(folder_).ok());
-    ASSERT_TRUE(MakeFolders(folder_).ok());
     harness_ = gst_harness_new_parse(("sgkitti output-dir=" + folder_ + " " + properties).c_str());
   }
   void TearDown() override { gst_harness_teardown(harness_); }
@@ -31,7 +28,8 @@ class KittiTest : public ElementTest {
   }
   size_t Files() { return ListFolder(folder_)->size(); }
 
-  std::string folder_;
+  const TempFolder temporary_;
+  const std::string& folder_ = temporary_.path();
   GstHarness* harness_ = nullptr;
 };
 

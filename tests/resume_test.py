@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from support import MODEL, SHORT, STREAMGAUGE, Case, import_model, real_clip
+from support import MODEL, SHORT, STREAMGAUGE, Case, import_model, import_until, real_clip
 
 # What is printed just before or while a step works, and the steps that are finished by then.
 STEPS = [("[Step 3]", []), ("[Step 4]", ["4"]), ("[Step 5]", ["4", "5"]), ("[Step 6]", ["4", "5", "6"]),
@@ -83,13 +83,16 @@ class Stopped(Case):
             first.stdout.close()
 
     def test_a_damaged_engine_is_built_again_with_the_reason(self):
-        self.finish([])
+        arguments = (MODEL, "--video", real_clip(), "--out", self.out, *SHORT)
+        self.assertNotIn("damaged", import_until("[Step 5]", *arguments))
         engine = next((self.out / "pedestrian-rtdetr/benchmarks/engines").glob("*.blob"))
         data = bytearray(engine.read_bytes())
         data[len(data) // 2] ^= 0xFF
         engine.write_bytes(data)
-        result = self.finish([])
-        self.assertIn("damaged", result.stdout)
+        output = import_until("[Step 4]", *arguments)
+        self.assertIn("damaged", output)
+        self.assertRegex(output, r"\[Step 4\] completed in [0-9.]+s\n")
+        self.assertIn("earlier", import_until("[Step 4]", *arguments))
 
     def children_left(self):
         """Processes that this test's imports started and that still run."""

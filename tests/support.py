@@ -15,7 +15,7 @@ MODEL = ROOT / "assets" / "pedestrian-rtdetr"
 REAL_CLIP = ROOT / "build" / "clips" / "vtest.mp4"
 
 # Enough to walk the whole path; figures taken with these are not for a report.
-SHORT = ["--duration", "3", "--warmup", "0.5", "--timing", "1", "--frames", "40", "--no-progress"]
+SHORT = ["--duration", "3", "--warmup", "0.5", "--timing", "0.5", "--frames", "40", "--no-progress"]
 
 
 def run(*args, timeout=240, env=None, cwd=None):
@@ -29,6 +29,22 @@ def run(*args, timeout=240, env=None, cwd=None):
 
 def import_model(*args, **kwargs):
     return run(STREAMGAUGE, "import", *args, **kwargs)
+
+
+def import_until(marker, *args):
+    """Starts an import and interrupts it once a line begins with the marker; returns what it printed."""
+    process = subprocess.Popen([str(a) for a in (STREAMGAUGE, "import", *args)], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    output = []
+    for line in process.stdout:
+        output.append(line)
+        if line.startswith(marker):
+            interrupt(process)
+            break
+    output.append(process.stdout.read())
+    process.stdout.close()
+    process.wait(timeout=60)
+    return "".join(output)
 
 
 def real_clip():

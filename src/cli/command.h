@@ -47,5 +47,7 @@ void AddImportCommand(CLI::App* app, CommandRun* run);
 void AddFrameCommand(CLI::App* app, CommandRun* run);
 void AddReportCommand(CLI::App* app, CommandRun* run);
 void AddOnnxCommand(CLI::App* app, CommandRun* run);
+void AddCleanCommand(CLI::App* app, CommandRun* run);
+void AddHubCommand(CLI::App* app, CommandRun* run);
 
 }  // namespace sg

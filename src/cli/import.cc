@@ -18,6 +18,7 @@
 #include "cli/import_report.h"
 #include "cli/import_validation.h"
 #include "detector/card_builder.h"
+#include "hub/source.h"
 #include "report/report.h"
 
 namespace sg {
@@ -35,7 +36,7 @@ Result<std::string> AskForSource(const Console& console, const CommonFlags& flag
       "  2. Your own object detection model: a Hugging Face id or URL, an NVIDIA NGC URL with a "
       "version, a local folder or an .onnx file. Classification, segmentation and other "
       "architectures are refused once config.json has been read.");
-  if (flags.yes) return std::string(kDefaultModel);
+  if (flags.yes || flags.dry_run) return std::string(kDefaultModel);
   if (!isatty(STDIN_FILENO))
     return UserError("no model was named: streamgauge import SOURCE, or --yes for option 1");
   console.Say("Type 1, or the source of your own model:");
@@ -76,22 +77,23 @@ Status CheckMachine() {
   return CheckReportTools();
 }
 
-Status PrintPlan(const ImportContext& context, const AcquiredModel& model) {
-  const Console& console = context.console;
-  const std::string& name = model.card.name;
+/// What an import would do, without network, files written or processes started.
+Status PrintPlan(const ImportOptions& options, const Console& console) {
+  SG_ASSIGN_OR_RETURN(const ModelSource source, ParseSource(options.source));
+  console.Say(fmt::format("Would import {} ({}) into {}/{}", options.source,
+                          SourceKindName(source.kind), options.out,
+                          options.name.empty() ? source.name : options.name));
   console.Say(
-      fmt::format("Would import {} into {}/{}", model.files.onnx, context.options.out, name));
-  console.Say("Step 1-3  copy the ONNX, config and labels");
-  console.Say(fmt::format("Step 4    build {}_dynamic_b{{MAX}}, MAX from a quick timing", name));
-  console.Say(
-      fmt::format("Step 5    time it at batch 1 and MAX, {:g} s each", context.options.timing_s));
+      "Step 1-3  look the model up, refuse what is no detector, fetch the one ONNX that is needed "
+      "with config and labels, check its graph");
+  console.Say("Step 4    build NAME_dynamic_b{MAX}, MAX from a quick timing");
+  console.Say(fmt::format("Step 5    time it at batch 1 and MAX, {:g} s each", options.timing_s));
   console.Say(
       fmt::format("Step 6    parser, configs, one stream of {} with boxes, KITTI gate on {} frames",
-                  context.video.path, context.options.gate_frames));
-  console.Say(fmt::format("Step 7    two benchmark runs of {:g} s", context.options.measure_s));
+                  options.video.empty() ? "the clip" : options.video, options.gate_frames));
+  console.Say(fmt::format("Step 7    two benchmark runs of {:g} s", options.measure_s));
   console.Say("Step 8    benchmark_report.md, .html, .pdf, benchmark_data.json");
-  console.Say(
-      "Nothing was written and nothing was started but a look into the model and the clip.");
+  console.Say("Dry run: nothing was fetched, written or started.");
   return OkStatus();
 }
 
@@ -101,9 +103,11 @@ Status Import(ImportOptions options) {
   if (options.source.empty()) {
     SG_ASSIGN_OR_RETURN(options.source, AskForSource(console, options.common));
   }
+  if (options.common.dry_run) return PrintPlan(options, console);
   ImportContext context(options, console);
   if (!options.name.empty()) SG_RETURN_IF_ERROR(CheckModelName(options.name));
   SG_RETURN_IF_ERROR(ChooseEngine(&context));
+  SG_RETURN_IF_ERROR(ParseSource(options.source).status());
   SG_ASSIGN_OR_RETURN(options.video, ChooseVideo(options));
   SG_RETURN_IF_ERROR(CheckMachine());
   SG_ASSIGN_OR_RETURN(context.video, ProbeVideo(options.video));
@@ -111,7 +115,6 @@ Status Import(ImportOptions options) {
   SG_ASSIGN_OR_RETURN(const FoundModel found, FindModel(options, console));              // step 1
   SG_ASSIGN_OR_RETURN(const CheckedModel checked, CheckModel(options, console, found));  // step 2
   SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, checked));             // step 3
-  if (options.common.dry_run) return PrintPlan(context, model);
   SG_RETURN_IF_ERROR(PlaceModel(&context, &model));  // step 3: its files, in place
   SG_ASSIGN_OR_RETURN(const BuiltEngine built, BuildEngine(&context, model));              // step 4
   SG_ASSIGN_OR_RETURN(const TimedEngine timed, TimeEngine(&context, model, built));        // step 5
@@ -126,7 +129,13 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
   auto options = std::make_shared<ImportOptions>();
   CLI::App* command = app->add_subcommand(
       "import", "A model becomes models/NAME: engine, parser, configs, checked boxes, report");
-  command->add_option("source", options->source, "A model folder or an .onnx file");
+  command->add_option("source", options->source,
+                      "A Hugging Face id or URL, an NGC URL with a version, an http(s) URL, a "
+                      "folder, an .onnx or an archive");
+  command->add_option("--revision", options->revision,
+                      "Branch, tag or commit of a Hugging Face model");
+  command->add_option("--variant", options->variant,
+                      "fp16, fp32, int8, int4, quantized or the name of an .onnx file");
   command->add_option("--video", options->video,
                       "The clip (default: DS_VIDEO, or DeepStream's sample_720p.mp4)");
   command->add_option("--out", options->out, "Folder that gets NAME/")->capture_default_str();
@@ -151,7 +160,7 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   command->add_option("--duration", options->measure_s, "Measured seconds of each benchmark run")
-      ->check(CLI::Range(2.0, 86400.0))
+      ->check(CLI::Range(3.0, 86400.0))
       ->capture_default_str();
   command->add_option("--warmup", options->warmup_s, "Seconds before each measurement")
       ->check(CLI::Range(0.0, 3600.0))

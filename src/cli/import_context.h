@@ -15,6 +15,7 @@
 #include "detector/model_card.h"
 #include "detector/model_files.h"
 #include "engine/engine.h"
+#include "hub/repository.h"
 #include "onnx/onnx_file.h"
 #include "pipeline/run_job.h"
 
@@ -22,7 +23,9 @@ namespace sg {
 
 struct ImportOptions {
   CommonFlags common;
-  std::string source;  ///< a folder or an .onnx
+  std::string source;    ///< as hub/source.h understands it
+  std::string revision;  ///< of a Hugging Face model
+  std::string variant;   ///< of its ONNX files
   std::string out = "models";
   std::string name;  ///< empty: from the source
   std::string video;
@@ -69,7 +72,8 @@ class ModelFolder {
 struct AcquiredModel {
   ModelCard card;
   OnnxSummary onnx;
-  ModelFiles files;                ///< where they came from
+  ModelFiles files;                ///< where they are
+  ModelSnapshot snapshot;          ///< where they came from
   std::vector<std::string> notes;  ///< for the report
   double described_s = 0;          ///< of step 3, before the copies
   double seconds = 0;              ///< of steps 1–3

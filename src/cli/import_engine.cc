@@ -1,5 +1,7 @@
 #include "cli/import_engine.h"
 
+#include "cli/import_graph.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,6 +89,9 @@ Result<BuiltEngine> BuildEngine(ImportContext* context, const AcquiredModel& mod
       const ImportContext::StepResult step,
       context->RunStep("4", inputs, [&]() -> Result<ImportContext::StepOutput> {
         SG_ASSIGN_OR_RETURN(const int max_batch, ChooseMaxBatch(*context, model));
+        SG_ASSIGN_OR_RETURN(const std::string proof,
+                            ProveGraphBatch(model.onnx.path, max_batch, context->console));
+        context->console.Say(proof);
         SG_ASSIGN_OR_RETURN(const EngineArtifact artifact,
                             context->engine->Build(MakeRequest(*context, model, max_batch),
                                                    context->ProgressLine("Building the engine")));

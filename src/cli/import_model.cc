@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/files.h"
+#include "cli/model_source.h"
 #include "detector/card_builder.h"
 #include "detector/model_files.h"
 #include "onnx/onnx_file.h"
@@ -28,6 +29,14 @@ class Stopwatch {
 constexpr uint64_t kEngineCopies = 6;
 constexpr uint64_t kOtherOutputBytes = uint64_t{200} << 20;
 
+/// NGC files and unpacked archives lie in the model's folder until `clean` takes them away.
+std::string StagingOf(const ImportOptions& options) {
+  const Result<ModelSource> source = ParseSource(options.source);
+  if (!source.ok() || source->kind != SourceKind::kNgc) return "";
+  const std::string& name = options.name.empty() ? source->name : options.name;
+  return JoinPath(JoinPath(options.out, name), "ngc_download");
+}
+
 /// Copies unless the same bytes are there already. An input that lies where its copy would go
 /// stays.
 Status CopyIfChanged(const std::string& from, const std::string& to) {
@@ -44,8 +53,10 @@ Status CopyIfChanged(const std::string& from, const std::string& to) {
 Result<FoundModel> FindModel(const ImportOptions& options, const Console& console) {
   const Stopwatch watch;
   FoundModel found;
-  SG_ASSIGN_OR_RETURN(found.files, FindModelFiles(options.source));
-  console.Say(found.files.selection_line);
+  SG_ASSIGN_OR_RETURN(const std::unique_ptr<Repository> repository,
+                      OpenSource(options.source, options.revision, StagingOf(options), console));
+  SG_ASSIGN_OR_RETURN(found.files, FetchModelFiles(repository.get(), options.variant, console));
+  found.snapshot = repository->snapshot();
   found.seconds = watch.Seconds();
   SayStepDone(console, "1", found.seconds, false);
   return found;
@@ -55,9 +66,8 @@ Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& con
                                 FoundModel found) {
   const Stopwatch watch;
   CheckedModel checked;
-  SG_ASSIGN_OR_RETURN(checked.onnx, ReadOnnxFile(found.files.onnx));
-  SG_RETURN_IF_ERROR(CheckOperatorDomains(checked.onnx));
-  SG_RETURN_IF_ERROR(CheckBatch(checked.onnx, options.max_batch));
+  SG_ASSIGN_OR_RETURN(checked.graph, CheckGraphBatch(found.files.onnx, options.max_batch, console));
+  checked.onnx = checked.graph.onnx;
   const double seconds = watch.Seconds();
   SayStepDone(console, "2", seconds, false);
   checked.seconds = found.seconds + seconds;
@@ -67,13 +77,23 @@ Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& con
 
 Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedModel& checked) {
   const Stopwatch watch;
-  const CardOverrides overrides{options.name, options.labels, options.score_threshold,
-                                options.nms_iou};
+  const FoundModel& found = checked.found;
+  const bool is_local = found.snapshot.commit.empty();
+  const CardOverrides overrides{
+      options.name.empty() && !is_local ? found.snapshot.name : options.name, options.labels,
+      options.score_threshold, options.nms_iou};
   AcquiredModel model;
-  SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(checked.found.files, checked.onnx, overrides));
+  SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
   model.onnx = checked.onnx;
-  model.files = checked.found.files;
+  model.files = found.files;
+  model.snapshot = found.snapshot;
+  if (model.card.licence.empty() || model.card.licence == "unknown") {
+    if (!found.snapshot.licence.empty()) model.card.licence = found.snapshot.licence;
+  }
   model.notes = model.card.notes;
+  model.notes.push_back(found.files.selection_line);
+  model.notes.insert(model.notes.end(), checked.graph.notes.begin(), checked.graph.notes.end());
+  model.files.onnx = checked.graph.path;
   model.seconds = checked.seconds + watch.Seconds();
   model.described_s = watch.Seconds();
   return model;

@@ -29,11 +29,19 @@ std::string ShapeText(const std::vector<size_t>& shape) {
   return text;
 }
 
+/// "PekingU/rtdetr_r50vd@main, commit 0123…"; a local path as it was given.
+std::string SourceText(const ModelSnapshot& snapshot) {
+  if (snapshot.commit.empty()) return snapshot.source;
+  if (snapshot.commit == snapshot.revision) return snapshot.kind + " " + snapshot.id;
+  return fmt::format("{} {}@{}, commit {}", snapshot.kind, snapshot.id, snapshot.revision,
+                     snapshot.commit);
+}
+
 ReportModel ModelSection(const ImportContext& context, const ImportResults& results) {
   const ModelCard& card = results.valid.card;
   ReportModel model;
   model.name = card.name;
-  model.source = context.options.source;
+  model.source = SourceText(results.model.snapshot);
   model.architecture = card.architecture;
   model.licence = card.licence;
   model.onnx_path = context.folder.OnnxFile();
@@ -217,6 +225,8 @@ std::string CommandLine(const ImportOptions& options) {
     argv.push_back(value);
   };
   const ImportOptions defaults;
+  if (!options.revision.empty()) add("--revision", options.revision);
+  if (!options.variant.empty()) add("--variant", options.variant);
   if (options.out != defaults.out) add("--out", options.out);
   if (!options.name.empty()) add("--name", options.name);
   if (options.precision != defaults.precision) add("--precision", options.precision);

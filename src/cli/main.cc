@@ -32,6 +32,8 @@ int Main(int argc, char** argv) {
   AddFrameCommand(&app, &run);
   AddReportCommand(&app, &run);
   AddOnnxCommand(&app, &run);
+  AddHubCommand(&app, &run);
+  AddCleanCommand(&app, &run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

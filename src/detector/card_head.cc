@@ -94,12 +94,6 @@ Result<std::optional<ConfigThreshold>> ThresholdOfConfigs(const std::string& fol
 }  // namespace
 
 Status FillHead(const OnnxSummary& onnx, const Json& config, ModelCard* card) {
-  if (card->architecture.ends_with("ForZeroShotObjectDetection")) {
-    return UnsupportedError(fmt::format(
-        "{}: finds what a text names; give the text with --prompt \"person . car\" (not supported "
-        "yet), or import a detector with fixed classes",
-        card->architecture));
-  }
   const OnnxTensor* scores = FindRows(onnx, {"logits", "pred_logits"});
   const OnnxTensor* boxes = FindRows(onnx, {"pred_boxes"});
   const bool fits = scores != nullptr && boxes != nullptr && boxes->dims[2].value.value_or(4) == 4;

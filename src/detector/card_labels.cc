@@ -7,28 +7,10 @@
 #include "base/files.h"
 #include "detector/card_parts.h"
 #include "detector/label_file.h"
+#include "detector/task_gate.h"
 
 namespace sg {
 namespace {
-
-struct Task {
-  const char* suffix;
-  const char* words;
-};
-
-constexpr const char* kDetectionSuffixes[] = {"ForObjectDetection", "ForConditionalDetection",
-                                              "ForZeroShotObjectDetection"};
-
-constexpr Task kOtherTasks[] = {
-    {"ForImageClassification", "image classification"},
-    {"ForSemanticSegmentation", "semantic segmentation"},
-    {"ForInstanceSegmentation", "instance segmentation"},
-    {"ForPanopticSegmentation", "panoptic segmentation"},
-    {"ForDepthEstimation", "depth estimation"},
-    {"ForMaskedLM", "a masked language model"},
-    {"ForTokenClassification", "token classification"},
-    {"ForCausalLM", "a language model"},
-};
 
 constexpr int kMaxClasses = 100000;
 
@@ -109,27 +91,14 @@ void TakeLabels(const LabelMap& map, const std::string& source, ModelCard* card)
 }  // namespace
 
 Status FillArchitecture(const Json& config, const std::string& config_path, ModelCard* card) {
-  const auto architectures = config.find("architectures");
-  if (architectures == config.end() || !architectures->is_array() || architectures->empty() ||
-      !architectures->front().is_string()) {
+  card->architecture = ArchitectureOf(config);
+  if (card->architecture.empty()) {
     return UserError(fmt::format(
         "{}: names no architecture, so the model's task is unknown; add \"architectures\" as "
         "transformers writes it",
         config_path));
   }
-  card->architecture = architectures->front().get<std::string>();
-  for (const char* suffix : kDetectionSuffixes) {
-    if (card->architecture.ends_with(suffix)) return OkStatus();
-  }
-  for (const Task& task : kOtherTasks) {
-    if (card->architecture.ends_with(task.suffix)) {
-      return UnsupportedError(fmt::format("{}: {} is {}, not object detection; give a detector",
-                                          config_path, card->architecture, task.words));
-    }
-  }
-  return UnsupportedError(fmt::format(
-      "{}: {} is not an object detector that is known; its name should end in ForObjectDetection",
-      config_path, card->architecture));
+  return CheckArchitecture(card->architecture, config_path);
 }
 
 Status FillLabels(const Json& config, const std::string& config_path, const ModelFiles& files,

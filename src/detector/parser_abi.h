@@ -51,12 +51,12 @@ typedef struct {
 }  // extern "C"
 
 /// Thresholds are indexed by class. The reference member is part of NVIDIA's layout.
-typedef struct {
+struct NvDsInferParseDetectionParams {
   unsigned int numClassesConfigured;
   std::vector<float> perClassPreclusterThreshold;
   std::vector<float> perClassPostclusterThreshold;
   std::vector<float>& perClassThreshold = perClassPreclusterThreshold;
-} NvDsInferParseDetectionParams;
+};
 
 typedef bool (*NvDsInferParseCustomFunc)(std::vector<NvDsInferLayerInfo> const& outputLayersInfo,
                                          NvDsInferNetworkInfo const& networkInfo,

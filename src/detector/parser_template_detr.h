@@ -51,12 +51,12 @@ typedef struct {
 
 }  // extern "C"
 
-typedef struct {
+struct NvDsInferParseDetectionParams {
   unsigned int numClassesConfigured;
   std::vector<float> perClassPreclusterThreshold;
   std::vector<float> perClassPostclusterThreshold;
   std::vector<float>& perClassThreshold = perClassPreclusterThreshold;
-} NvDsInferParseDetectionParams;
+};
 
 typedef bool (*NvDsInferParseCustomFunc)(std::vector<NvDsInferLayerInfo> const&,
                                          NvDsInferNetworkInfo const&,

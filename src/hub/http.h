@@ -19,6 +19,7 @@ struct HttpRequest {
   /// redirect to another origin goes without it. Never appears in an Error or a log line.
   std::string token;
   std::vector<std::string> headers;  ///< "Name: value", sent to the origin of `url` alone, too
+  bool head = false;                 ///< HEAD: the headers alone
   uint64_t max_body_bytes = uint64_t{64} << 20;  ///< a longer body is a kUser error
 };
 
@@ -38,9 +39,9 @@ class HttpClient {
  public:
   /// How patient it is. The defaults fit people; tests make them short.
   struct Patience {
-    int retries = 5;             ///< after the first try; 429, 5xx and broken connections
-    double first_wait_s = 1;     ///< doubled each time, with jitter; Retry-After wins (≤ 120 s)
-    double silence_s = 30;       ///< no byte for so long ends the try
+    int retries = 5;          ///< after the first try; 429, 5xx and broken connections
+    double first_wait_s = 1;  ///< doubled each time, with jitter; Retry-After wins (≤ 120 s)
+    double silence_s = 30;    ///< no byte for so long ends the try
     double connect_s = 15;
   };
   HttpClient();

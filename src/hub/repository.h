@@ -31,12 +31,13 @@ struct ModelSnapshot {
   std::string licence;   ///< SPDX id or the hub's word; empty: unknown
   std::string task;      ///< the hub's pipeline_tag; empty: unknown
   std::string folder;    ///< fetched files are here under their relative paths
+  std::string file;      ///< the one that the source names (/blob/…, an .onnx); empty: none
 };
 
 struct HubOptions {
   std::string revision;  ///< --revision; wins over the one in the source
-  /// Where NGC archives and single URLs are kept while they are needed; Hugging Face files go to
-  /// the cache that huggingface_hub uses.
+  /// Where NGC files and unpacked archives are kept while they are needed. Hugging Face files go to
+  /// the cache that huggingface_hub uses, files of other URLs to ~/.cache/streamgauge.
   std::string staging_folder;
   std::function<void(double fraction, const std::string& note)> progress;
 };

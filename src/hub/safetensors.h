@@ -35,8 +35,8 @@ Result<SafeTensorsHeader> ParseSafeTensorsHeader(std::string_view bytes, uint64_
 /// The same from a file.
 Result<SafeTensorsHeader> ReadSafeTensorsHeader(const std::string& path);
 
-/// Shards of `model.safetensors.index.json`: the files named in its weight_map, sorted; each must be
-/// a plain file name. kUser otherwise.
+/// Shards of `model.safetensors.index.json`: the files named in its weight_map, sorted; each must
+/// be a plain file name. kUser otherwise.
 Result<std::vector<std::string>> ReadSafeTensorsIndex(const std::string& path);
 
 }  // namespace sg

@@ -10,9 +10,9 @@ namespace sg {
 enum class SourceKind {
   kHuggingFace,
   kNgc,
-  kUrl,          ///< http(s): an .onnx or an archive
+  kUrl,  ///< http(s): an .onnx or an archive
   kLocalFolder,
-  kLocalFile,    ///< an .onnx or an archive
+  kLocalFile,  ///< an .onnx or an archive
 };
 
 struct ModelSource {
@@ -22,14 +22,15 @@ struct ModelSource {
   std::string team;      ///< NGC; may be empty
   std::string name;      ///< Hugging Face, NGC: the model's; URL: the file's
   std::string revision;  ///< Hugging Face: branch, tag or commit; NGC: version. Empty: none asked
+  std::string folder;    ///< Hugging Face: the folder a /tree/ URL points at; empty: the top
   std::string file;      ///< Hugging Face: the file a /blob/ or /resolve/ URL points at
   std::string url;       ///< kUrl
   std::string path;      ///< local kinds
 };
 
-/// Understands a Hugging Face id (org/name, org/name@revision), its URLs (huggingface.co, hf.co, the
-/// host of HF_ENDPOINT; /tree/, /blob/, /resolve/), an NGC catalog URL, an http(s) or file URL, a
-/// local folder or file. A local path that exists wins over an id of the same form. kUser for
+/// Understands a Hugging Face id (org/name, org/name@revision), its URLs (huggingface.co, hf.co,
+/// the host of HF_ENDPOINT; /tree/, /blob/, /resolve/), an NGC catalog URL, an http(s) or file URL,
+/// a local folder or file. A local path that exists wins over an id of the same form. kUser for
 /// everything else: nothing is guessed. Looks at the file system for existence only.
 Result<ModelSource> ParseSource(const std::string& text);
 

@@ -141,14 +141,4 @@ std::optional<int64_t> FixedBatch(const OnnxSummary& summary) {
   return summary.inputs.front().dims.front().value;
 }
 
-Status CheckBatch(const OnnxSummary& summary, int batch) {
-  const std::optional<int64_t> fixed = FixedBatch(summary);
-  if (!fixed || *fixed == batch) return OkStatus();
-  return UserError(fmt::format(
-      "{}: the batch of its input {} is fixed to {}, and batch {} was asked for; export "
-      "it again with a dynamic batch axis{}",
-      summary.path, summary.inputs[0].Text(), *fixed, batch,
-      *fixed == 1 ? ", or ask for batch 1 (--max-batch 1)" : ""));
-}
-
 }  // namespace sg

@@ -68,7 +68,4 @@ Status CheckOperatorDomains(const OnnxSummary& summary);
 /// The batch that the first input is fixed to; nullopt when it is free.
 std::optional<int64_t> FixedBatch(const OnnxSummary& summary);
 
-/// kUser when the model cannot run at `batch`: its batch is fixed to another number.
-Status CheckBatch(const OnnxSummary& summary, int batch);
-
 }  // namespace sg

@@ -55,7 +55,7 @@ std::string RegistryPath(const std::string& version, const std::string& plugin_f
 }
 
 Status SetUpGStreamer() {
-  const std::string plugin_folder = AbsolutePath(JoinPath(ProgramFolder(), "../lib/gstreamer-1.0"));
+  const std::string plugin_folder = PluginFolder();
   const std::string others = Environment("GST_PLUGIN_PATH");
   const std::string path = others.empty() ? plugin_folder : plugin_folder + ":" + others;
   setenv("GST_PLUGIN_PATH", path.c_str(), /*overwrite=*/1);

@@ -52,7 +52,7 @@ class RequestLoop {
       auto* pixels = input.data<uint8_t>();
       for (size_t k = 0; k < input.get_byte_size(); ++k) pixels[k] = static_cast<uint8_t>(random());
       slot->request.set_callback(
-          [this, raw = slot.get()](std::exception_ptr failure) { OnDone(*raw, failure); });
+          [this, raw = slot.get()](const std::exception_ptr& failure) { OnDone(*raw, failure); });
       slots_.push_back(std::move(slot));
     }
   }
@@ -112,7 +112,7 @@ class RequestLoop {
     }
   }
 
-  void OnDone(Slot& slot, std::exception_ptr failure) {
+  void OnDone(Slot& slot, const std::exception_ptr& failure) {
     const Clock::time_point end = Clock::now();
     if (failure) {
       try {

@@ -60,7 +60,8 @@ inline std::string TinyModelBytes(const TinyModel& tiny) {
   shape->add_dims(static_cast<int64_t>(tiny.reshape.size()));
   for (const int64_t size : tiny.reshape) shape->add_int64_data(size);
 
-  const auto add = [&](const char* type, std::vector<const char*> inputs, const char* output) {
+  const auto add = [&](const char* type, const std::vector<const char*>& inputs,
+                       const char* output) {
     auto* node = graph->add_node();
     node->set_op_type(type);
     node->set_name(std::string("node_") + output);

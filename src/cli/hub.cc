@@ -1,0 +1,120 @@
+// streamgauge hub ls|get: what a source holds, and its files on this machine.
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/model_source.h"
+
+namespace sg {
+namespace {
+
+struct HubCommandOptions {
+  CommonFlags common;
+  std::string source;
+  std::string revision;
+  std::string variant;
+  std::vector<std::string> paths;
+  bool all = false;
+};
+
+Json ToJson(const ModelSnapshot& snapshot, const std::vector<RepositoryFile>& files) {
+  Json list = Json::array();
+  for (const RepositoryFile& file : files) {
+    Json entry = {{"path", file.path}, {"size_bytes", file.size_bytes}};
+    if (!file.sha256.empty()) entry["sha256"] = file.sha256;
+    if (!file.git_sha1.empty()) entry["git_sha1"] = file.git_sha1;
+    list.push_back(std::move(entry));
+  }
+  return {
+      {"source", snapshot.source},     {"kind", snapshot.kind},     {"id", snapshot.id},
+      {"revision", snapshot.revision}, {"commit", snapshot.commit}, {"licence", snapshot.licence},
+      {"task", snapshot.task},         {"folder", snapshot.folder}, {"files", std::move(list)}};
+}
+
+void SaySnapshot(const Console& console, const ModelSnapshot& snapshot) {
+  console.Say(fmt::format("{}: {}{}", snapshot.kind, snapshot.id,
+                          snapshot.commit.empty() ? "" : " at " + snapshot.commit));
+  if (!snapshot.task.empty() || !snapshot.licence.empty()) {
+    console.Say(fmt::format("task {}, licence {}",
+                            snapshot.task.empty() ? "unknown" : snapshot.task,
+                            snapshot.licence.empty() ? "unknown" : snapshot.licence));
+  }
+}
+
+Status List(const HubCommandOptions& options) {
+  SetUpLog(options.common.verbose);
+  const Console console(options.common);
+  if (options.common.dry_run) {
+    SG_RETURN_IF_ERROR(ParseSource(options.source).status());
+    console.Say(fmt::format("would list the files of {}", options.source));
+    return OkStatus();
+  }
+  SG_ASSIGN_OR_RETURN(const std::unique_ptr<Repository> repository,
+                      OpenSource(options.source, options.revision, "", console));
+  SaySnapshot(console, repository->snapshot());
+  for (const RepositoryFile& file : repository->files()) {
+    console.Say(fmt::format("{:>14}  {}", file.size_bytes, file.path));
+  }
+  if (options.common.json) {
+    std::fputs(ToJsonText(ToJson(repository->snapshot(), repository->files())).c_str(), stdout);
+  }
+  return OkStatus();
+}
+
+std::vector<std::string> AllPaths(const Repository& repository) {
+  std::vector<std::string> paths;
+  for (const RepositoryFile& file : repository.files()) paths.push_back(file.path);
+  return paths;
+}
+
+Status Get(const HubCommandOptions& options) {
+  SetUpLog(options.common.verbose);
+  const Console console(options.common);
+  if (options.common.dry_run) {
+    SG_RETURN_IF_ERROR(ParseSource(options.source).status());
+    console.Say(fmt::format("would fetch the files of {} that an import needs", options.source));
+    return OkStatus();
+  }
+  SG_ASSIGN_OR_RETURN(const std::unique_ptr<Repository> repository,
+                      OpenSource(options.source, options.revision, "", console));
+  SaySnapshot(console, repository->snapshot());
+  if (options.all || !options.paths.empty()) {
+    SG_RETURN_IF_ERROR(repository->Fetch(options.all ? AllPaths(*repository) : options.paths));
+  } else {
+    SG_ASSIGN_OR_RETURN(const ModelFiles files,
+                        FetchModelFiles(repository.get(), options.variant, console));
+    console.Say(files.onnx);
+  }
+  console.Say(repository->snapshot().folder);
+  if (options.common.json) {
+    std::fputs(ToJsonText(ToJson(repository->snapshot(), repository->files())).c_str(), stdout);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddHubCommand(CLI::App* app, CommandRun* run) {
+  CLI::App* hub = app->add_subcommand("hub", "List or fetch a model's files (ls, get)");
+  hub->require_subcommand(1);
+  auto options = std::make_shared<HubCommandOptions>();
+  const auto add = [&](const char* name, const char* words,
+                       Status (*act)(const HubCommandOptions&)) {
+    CLI::App* command = hub->add_subcommand(name, words);
+    command->add_option("source", options->source, "Where the model is, as for import")->required();
+    command->add_option("--revision", options->revision, "Branch, tag or commit");
+    AddCommonFlags(command, &options->common);
+    command->callback([options, run, act] { *run = [options, act] { return act(*options); }; });
+    return command;
+  };
+  add("ls", "List a model's files with their sizes", List);
+  CLI::App* get = add("get", "Fetch the files that an import needs", Get);
+  get->add_option("paths", options->paths, "Only these files");
+  get->add_option("--variant", options->variant,
+                  "fp16, fp32, int8, int4, quantized or a file name");
+  get->add_flag("--all", options->all, "Every file");
+}
+
+}  // namespace sg

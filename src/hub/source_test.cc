@@ -1,0 +1,120 @@
+#include "hub/source.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "base/testing.h"
+
+namespace sg {
+namespace {
+
+ModelSource Parsed(const std::string& text) {
+  const Result<ModelSource> source = ParseSource(text);
+  EXPECT_TRUE(source.ok()) << text << ": " << (source.ok() ? "" : source.error().message);
+  return source.ok() ? *source : ModelSource{};
+}
+
+TEST(Source, AHuggingFaceIdMayNameARevision) {
+  const ModelSource plain = Parsed("PekingU/rtdetr_r50vd");
+  EXPECT_EQ(plain.kind, SourceKind::kHuggingFace);
+  EXPECT_EQ(plain.org, "PekingU");
+  EXPECT_EQ(plain.name, "rtdetr_r50vd");
+  EXPECT_EQ(plain.revision, "");
+  EXPECT_EQ(Parsed("a/b@v1.0").revision, "v1.0");
+  EXPECT_EQ(Parsed("a/b@refs/pr/7").revision, "refs/pr/7");
+}
+
+TEST(Source, EveryFormOfAHuggingFaceUrlIsTheSameModel) {
+  for (const char* url :
+       {"https://huggingface.co/a/b", "https://huggingface.co/a/b/", "http://hf.co/a/b",
+        "https://www.huggingface.co/a/b?library=onnx#x", "huggingface.co/a/b", "hf.co/a/b",
+        "hf://a/b", "https://huggingface.co/models/a/b",
+        "https://HuggingFace.co/a/b/discussions"}) {
+    const ModelSource source = Parsed(url);
+    EXPECT_EQ(source.kind, SourceKind::kHuggingFace) << url;
+    EXPECT_EQ(source.org + "/" + source.name, "a/b") << url;
+    EXPECT_EQ(source.revision, "") << url;
+  }
+}
+
+TEST(Source, UrlsOfFilesAndFoldersNameThem) {
+  const ModelSource tree = Parsed("https://huggingface.co/a/b/tree/dev/onnx/small");
+  EXPECT_EQ(tree.revision, "dev");
+  EXPECT_EQ(tree.folder, "onnx/small");
+  const ModelSource blob = Parsed("https://huggingface.co/a/b/blob/main/onnx/model%20x.onnx");
+  EXPECT_EQ(blob.revision, "main");
+  EXPECT_EQ(blob.file, "onnx/model x.onnx");
+  const ModelSource resolve =
+      Parsed("https://huggingface.co/a/b/resolve/refs%2Fpr%2F3/model.onnx?download=true");
+  EXPECT_EQ(resolve.revision, "refs/pr/3");
+  EXPECT_EQ(resolve.file, "model.onnx");
+}
+
+TEST(Source, TheHostOfHfEndpointIsAHub) {
+  setenv("HF_ENDPOINT", "http://127.0.0.1:8080/", 1);
+  EXPECT_EQ(Parsed("http://127.0.0.1:8080/a/b").kind, SourceKind::kHuggingFace);
+  EXPECT_EQ(Parsed("http://127.0.0.1:8081/a/b.onnx").kind, SourceKind::kUrl);
+  unsetenv("HF_ENDPOINT");
+}
+
+TEST(Source, NgcUrlsWithAndWithoutTeamAndVersion) {
+  const ModelSource team = Parsed(
+      "https://catalog.ngc.nvidia.com/orgs/nvidia/teams/tao/models/trafficcamnet_transformer_lite/"
+      "files?version=deployable_resnet50_v2.0");
+  EXPECT_EQ(team.kind, SourceKind::kNgc);
+  EXPECT_EQ(team.org, "nvidia");
+  EXPECT_EQ(team.team, "tao");
+  EXPECT_EQ(team.name, "trafficcamnet_transformer_lite");
+  EXPECT_EQ(team.revision, "deployable_resnet50_v2.0");
+  const ModelSource plain = Parsed("https://catalog.ngc.nvidia.com/orgs/nvidia/models/peoplenet");
+  EXPECT_EQ(plain.team, "");
+  EXPECT_EQ(plain.revision, "");
+  EXPECT_EQ(Parsed("https://catalog.ngc.nvidia.com/orgs/o/models/m:1.0").revision, "1.0");
+}
+
+TEST(Source, LocalPathsWinWhenTheyExist) {
+  const TempFolder folder;
+  ASSERT_TRUE(MakeFolders(folder / "a/b").ok());
+  ASSERT_TRUE(WriteFileAtomic(folder / "a/m.onnx", "x").ok());
+  EXPECT_EQ(Parsed(folder / "a/b").kind, SourceKind::kLocalFolder);
+  EXPECT_EQ(Parsed(folder / "a/m.onnx").kind, SourceKind::kLocalFile);
+  EXPECT_EQ(Parsed("file://" + (folder / "a/m.onnx")).path, folder / "a/m.onnx");
+  EXPECT_EQ(Parsed("file:" + (folder / "a/m.onnx")).kind, SourceKind::kLocalFile);
+}
+
+TEST(Source, NothingElseIsGuessedAt) {
+  for (const char* text : {"",
+                           "the RT-DETR model",
+                           "rtdetr",
+                           "a/b/c",
+                           "a//b",
+                           "/a",
+                           "./missing",
+                           "models/x.onnx",
+                           "a/b@",
+                           "a/b@../c",
+                           "-a/b",
+                           "a/b.",
+                           "a/..",
+                           "ftp://host/x.onnx",
+                           "s3://bucket/x.onnx",
+                           "https://",
+                           "https://huggingface.co/a",
+                           "https://huggingface.co/datasets/a/b",
+                           "https://huggingface.co/a/b/resolve/main",
+                           "https://huggingface.co/a/b/tree",
+                           "https://catalog.ngc.nvidia.com/orgs/nvidia",
+                           "file://elsewhere/x.onnx",
+                           "a/b\n",
+                           "download yolov8 please",
+                           "ä/ö"}) {
+    const Result<ModelSource> source = ParseSource(text);
+    ASSERT_FALSE(source.ok()) << text;
+    EXPECT_EQ(source.error().kind, ErrorKind::kUser) << text;
+  }
+}
+
+}  // namespace
+}  // namespace sg
