@@ -26,6 +26,7 @@ struct Job {
 constexpr Job kJobs[] = {{"probe", ProbeJob, true},
                          {"run", PipelineRunJob, true},
                          {"frames", FramesJob, true},
+                         {"pictures", PicturesJob, true},
                          {"engine-build", openvino::EngineBuildJob, false},
                          {"engine-time", openvino::EngineTimeJob, false},
                          {"onnx-shapes", openvino::OnnxShapesJob, false},
