@@ -52,7 +52,7 @@ int BatchTracer::Elementwise(const Visit& visit) {
     const int carried = AxisOf(operand);
     if (carried != kNone && carried != own)
       return Blocked(visit, "combines values whose batch is at different axes");
-    if (carried != kNone || own < 0 || batch_ == 1) continue;
+    if (carried != kNone || own < 0) continue;
     const Shape* shape = ShapeOf(operand);
     const onnx::TensorProto* constant = index_.Constant(operand);
     const int64_t extent = shape != nullptr      ? (*shape)[static_cast<size_t>(own)]
@@ -287,7 +287,7 @@ int BatchTracer::MatMul(const Visit& visit) {
       return Blocked(visit, "combines values whose batch is at different axes");
     result = place;
   }
-  for (int i = 0; i < 2 && batch_ > 1; ++i) {
+  for (int i = 0; i < 2; ++i) {
     const Shape* shape = ShapeOf(visit.node.input(i));
     const int own_rank = i == 0 ? rank_a : rank_b;
     const int own = result - (rank - own_rank);

@@ -291,8 +291,8 @@ void BatchTracer::NeedFirstCopy(const Visit& visit, int input, int axis) {
   edit.axis = axis;
   edit.rank = Rank(visit.node.input(input));
   Change(visit,
-         fmt::format("takes {}, which is made for {} pictures",
-                     OperandText(visit.node.input(input)), batch_),
+         fmt::format("takes {}, which is made for some pictures of a batch",
+                     OperandText(visit.node.input(input))),
          edit);
 }
 

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <random>
@@ -68,6 +71,26 @@ void RestoreNode(onnx::NodeProto* node, const Restore& restore) {
   }
 }
 
+/// Tells apart the external weights of one model.
+std::string ExternalKey(const onnx::TensorProto& tensor) {
+  std::string key = fmt::format("{}", fmt::join(tensor.dims(), ","));
+  for (const auto& entry : tensor.external_data()) key += "\n" + entry.key() + "=" + entry.value();
+  return key;
+}
+
+/// Bytes of a small integer tensor, which may be a shape; 0 for any other.
+size_t SmallIntegerBytes(const onnx::TensorProto& tensor) {
+  size_t bytes = tensor.data_type() == onnx::TensorProto::INT64   ? 8
+                 : tensor.data_type() == onnx::TensorProto::INT32 ? 4
+                                                                  : 0;
+  for (const int64_t dim : tensor.dims()) {
+    if (dim < 0 || dim >= static_cast<int64_t>(kLargeWeightBytes)) return 0;
+    bytes *= static_cast<size_t>(dim);
+    if (bytes >= kLargeWeightBytes) return 0;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 struct GraphFile::Mapping {
@@ -100,6 +123,7 @@ Result<GraphFile> GraphFile::Open(const std::string& path) {
   }
   close(descriptor);
   SG_RETURN_IF_ERROR(file.Parse());
+  file.ReadSmallExternal();
   return file;
 }
 
@@ -124,12 +148,38 @@ Status GraphFile::Parse() {
   return OkStatus();
 }
 
+void GraphFile::ReadSmallExternal() {
+  const std::string folder = AbsolutePath(ParentFolder(path_));
+  RestoreGraph(model_.mutable_graph(), [&](onnx::TensorProto* tensor) {
+    const size_t size = SmallIntegerBytes(*tensor);
+    if (size == 0 || tensor->data_location() != onnx::TensorProto::EXTERNAL || IsMapped(*tensor))
+      return;
+    std::string location;
+    uint64_t offset = 0;
+    for (const auto& entry : tensor->external_data()) {
+      if (entry.key() == "location") location = entry.value();
+      if (entry.key() == "offset") offset = std::strtoull(entry.value().c_str(), nullptr, 10);
+    }
+    const std::string file = AbsolutePath(JoinPath(folder, location));
+    if (!file.starts_with(folder + "/")) return;  // refused by CheckGraph
+    std::ifstream stream(file, std::ios::binary);
+    std::string bytes(size, '\0');
+    if (stream.seekg(static_cast<std::streamoff>(offset)) &&
+        stream.read(bytes.data(), static_cast<std::streamsize>(size)))
+      small_external_[ExternalKey(*tensor)] = std::move(bytes);
+  });
+}
+
 bool GraphFile::IsMapped(const onnx::TensorProto& tensor) const {
   return tensor.data_location() == onnx::TensorProto::EXTERNAL &&
          tensor.external_data_size() == 1 && tensor.external_data(0).key().starts_with(marker_);
 }
 
 std::string_view GraphFile::RawBytes(const onnx::TensorProto& tensor) const {
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL && !IsMapped(tensor)) {
+    const auto found = small_external_.find(ExternalKey(tensor));
+    return found == small_external_.end() ? std::string_view() : found->second;
+  }
   if (!IsMapped(tensor)) return tensor.raw_data();
   const auto number = [](std::string_view text) {
     uint64_t value = 0;
@@ -142,8 +192,8 @@ std::string_view GraphFile::RawBytes(const onnx::TensorProto& tensor) const {
 }
 
 void GraphFile::GiveBytesBack(onnx::TensorProto* tensor) const {
-  if (!IsMapped(*tensor)) return;
   const std::string_view bytes = RawBytes(*tensor);
+  if (tensor->data_location() != onnx::TensorProto::EXTERNAL || bytes.empty()) return;
   tensor->clear_external_data();
   tensor->clear_data_location();
   tensor->set_raw_data(bytes.data(), bytes.size());
@@ -165,8 +215,9 @@ std::string GraphFile::SkeletonBytes() const {
     for (const int64_t dim : tensor.dims()) type->mutable_shape()->add_dim()->set_dim_value(dim);
   };
   // External weights are as large, and their file may be elsewhere by now.
-  const auto large = [](const onnx::TensorProto& tensor) {
-    return tensor.data_location() == onnx::TensorProto::EXTERNAL;
+  const auto large = [this](const onnx::TensorProto& tensor) {
+    return tensor.data_location() == onnx::TensorProto::EXTERNAL &&
+           (IsMapped(tensor) || RawBytes(tensor).empty());
   };
   for (int i = kept->size() - 1; i >= 0; --i) {
     if (!large(kept->Get(i))) continue;

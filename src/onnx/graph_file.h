@@ -5,6 +5,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,7 +32,7 @@ class GraphFile {
   /// True for a tensor whose bytes are in the mapped file.
   bool IsMapped(const onnx::TensorProto& tensor) const;
   /// The tensor's raw bytes: those of the message, or of the mapped file. Empty for typed fields
-  /// and for external data.
+  /// and for external data, but for a few external integers, which may be shapes.
   std::string_view RawBytes(const onnx::TensorProto& tensor) const;
 
   /// The graph as bytes without its large weights: these have become graph inputs of their shape
@@ -43,12 +44,14 @@ class GraphFile {
  private:
   struct Mapping;
   Status Parse();
+  void ReadSmallExternal();
   void GiveBytesBack(onnx::TensorProto* tensor) const;
 
   std::string path_;
   std::shared_ptr<Mapping> mapping_;
   std::string_view bytes_;
   onnx::ModelProto model_;
+  std::map<std::string, std::string> small_external_;  ///< integers, which may be shapes
   std::string marker_;  ///< of tensors that are mapped; unguessable, so no file can contain it
 };
 

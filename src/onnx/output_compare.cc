@@ -122,6 +122,7 @@ std::vector<PictureOutputs> SplitByPicture(const std::vector<OutputValues>& outp
     const bool single = !output.shape.empty() && output.shape.front() == 1;
     OutputValues part;
     part.name = output.name;
+    part.whole = !batched && !single;
     part.shape.assign(output.shape.begin() + (batched || single ? 1 : 0), output.shape.end());
     const auto size = static_cast<ptrdiff_t>(output.values.size() / static_cast<size_t>(batch));
     for (size_t i = 0; i < pictures.size(); ++i) {
@@ -141,6 +142,9 @@ OutputDifference CompareOutputs(const PictureOutputs& reference, const PictureOu
     const auto other = std::find_if(candidate.begin(), candidate.end(),
                                     [&](const auto& c) { return c.name == output.name; });
     if (other == candidate.end()) return Unequal(output.name, "there is no such output");
+    if (other->whole != output.whole)
+      return Unequal(output.name,
+                     "it has an axis for the pictures at one batch and none at another");
     if (other->shape != output.shape) {
       return Unequal(output.name,
                      fmt::format("its shape for one picture is [{}], not [{}]",

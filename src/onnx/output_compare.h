@@ -15,6 +15,7 @@ struct OutputValues {
   std::string name;
   std::vector<int64_t> shape;  ///< of one picture: without the batch
   std::vector<double> values;
+  bool whole = false;  ///< it has no axis for the pictures: the same for all of them
 };
 
 /// All outputs for one picture.

@@ -119,7 +119,7 @@ void Apply(const BatchEdit& edit, int64_t batch, const std::string& picture_inpu
       break;
   }
   std::string operand = node->input(edit.input);
-  if (batch > 1) {
+  if (batch > 1 || edit.kind == BatchEdit::Kind::kFirstCopy) {
     operand = editor->AddNode(edit.node, "Slice",
                               {operand, editor->AddIntegers({0}), editor->AddIntegers({1}),
                                editor->AddIntegers({edit.axis})});
