@@ -16,7 +16,7 @@ BUILD_PACKAGES="build-essential cmake ninja-build ccache pkg-config ca-certifica
   libprotobuf-dev protobuf-compiler libonnx-dev libyuv-dev libcairo2-dev
   libgtest-dev libbenchmark-dev
   cmark-gfm gnuplot-nox weasyprint fonts-dejavu-core ffmpeg"
-TEST_PACKAGES="locales poppler-utils"
+TEST_PACKAGES="locales poppler-utils strace"
 TEST_LOCALES="de_DE tr_TR"
 
 say() { printf 'setup: %s\n' "$*" >&2; }

@@ -92,7 +92,7 @@ namespace internal {
 /// Returns the Error of `expression` from this function, if it has one.
 #define SG_RETURN_IF_ERROR(expression)                                               \
   do {                                                                               \
-    if (auto sg_status_ = (expression); !sg_status_.ok()) return sg_status_.error(); \
+    if (const auto& sg_status_ = (expression); !sg_status_.ok()) return sg_status_.error(); \
   } while (false)
 
 #define SG_CONCAT_INNER_(a, b) a##b

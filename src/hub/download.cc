@@ -458,7 +458,7 @@ class FileDownload {
       hop.headers.push_back("If-Range: " + remote.validator);
     }
     segment->transfer = std::make_unique<Transfer>(hop, http_->patience);
-    segment->transfer->OnBodyBytes([this, part, segment](const char* bytes, size_t size) {
+    segment->transfer->OnBodyBytes([part, segment](const char* bytes, size_t size) {
       return TakeBytes(part, segment, bytes, size);
     });
     curl_easy_setopt(segment->transfer->handle(), CURLOPT_PRIVATE, segment);

@@ -162,6 +162,12 @@ class HfRepository : public Repository {
   Error Explain(const HttpResponse& response) const {
     const auto code_header = response.headers.find("x-error-code");
     const std::string code = code_header == response.headers.end() ? "" : code_header->second;
+    // What lies behind a redirect speaks for itself, not for the hub.
+    const Result<Url> from = ParseUrl(response.url);
+    const Result<Url> hub = ParseUrl(environment_.endpoint);
+    if (code.empty() && from.ok() && hub.ok() && from->Origin() != hub->Origin()) {
+      return HttpStatusError(response);
+    }
     const bool has_token = !environment_.token.empty();
     const std::string page = environment_.endpoint + "/" + snapshot_.id;
     if (code == "GatedRepo" || (response.status == 403 && code.empty())) {

@@ -94,7 +94,7 @@ Error TransferError(int curl_code, const char* details, const std::string& url);
 
 struct HttpClient::Impl {
   struct FreeMulti {
-    void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+    void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
   };
   Patience patience;
   std::unique_ptr<CURLM, FreeMulti> multi;  ///< its connections outlive the transfers

@@ -41,19 +41,22 @@ class FolderRepository : public Repository {
 /// Hidden folders (.git, .cache) hold no model of the user's.
 bool IsHidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-Result<std::vector<RepositoryFile>> ListFiles(const fs::path& root) {
+/// A file that was named needs only what lies near it; a folder that was named is the model.
+Result<std::vector<RepositoryFile>> ListFiles(const fs::path& root, bool only_near) {
+  const int max_depth = only_near ? 1 : kMaxDepth;
   std::vector<RepositoryFile> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code ignored;
     if (entry->is_directory(ignored)) {
-      if (IsHidden(entry->path()) || entry.depth() >= kMaxDepth) {
+      if (IsHidden(entry->path()) || entry.depth() >= max_depth) {
         entry.disable_recursion_pending();
       }
       continue;
     }
     if (!entry->is_regular_file(ignored)) continue;
+    if (files.size() == kMaxFiles && only_near) break;
     if (files.size() == kMaxFiles) {
       return UserError(fmt::format("{}: holds more than {} files, so it is no model's folder",
                                    root.string(), kMaxFiles));
@@ -74,7 +77,8 @@ Result<std::vector<RepositoryFile>> ListFiles(const fs::path& root) {
 }  // namespace
 
 Result<std::unique_ptr<Repository>> OpenFolderRepository(ModelSnapshot snapshot) {
-  SG_ASSIGN_OR_RETURN(std::vector<RepositoryFile> files, ListFiles(snapshot.folder));
+  SG_ASSIGN_OR_RETURN(std::vector<RepositoryFile> files,
+                      ListFiles(snapshot.folder, !snapshot.file.empty()));
   return std::unique_ptr<Repository>(
       std::make_unique<FolderRepository>(std::move(snapshot), std::move(files)));
 }

@@ -144,7 +144,7 @@ BatchTrace BatchTracer::Run() {
   for (const auto& input : graph.input()) {
     if (index_.Constant(input.name()) != nullptr) continue;
     const Shape* shape = ShapeOf(input.name());
-    const bool batched = shape == nullptr || (!shape->empty() && shape->front() == batch_);
+    const bool batched = shape != nullptr && !shape->empty() && shape->front() == batch_;
     if (batched) axes_[input.name()] = 0;
   }
   for (int i = 0; i < graph.node_size(); ++i) Follow(graph.node(i), i);
@@ -174,8 +174,11 @@ void BatchTracer::Follow(const onnx::NodeProto& node, int index) {
   if (node.op_type() == "Shape" || node.op_type() == "Size") return;
   const int axis = from == kNone ? AxisFromShape(node)
                                  : AxisThrough({node, index, AxisOf(node.input(from)), from});
-  if (axis == kNone) return;
-  for (const auto& output : node.output()) axes_[output] = axis;
+  if (axis < 0) return;
+  for (const auto& output : node.output()) {
+    const int rank = Rank(output);
+    if (rank == kNone || axis < rank) axes_[output] = axis;
+  }
 }
 
 void BatchTracer::CompleteShape(const onnx::NodeProto& node) {

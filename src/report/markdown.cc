@@ -18,8 +18,8 @@ namespace {
 /// Rows of a table, already inert Markdown.
 class Table {
  public:
-  explicit Table(std::vector<std::string> header) : columns_(header.size()) {
-    Add(std::move(header));
+  explicit Table(const std::vector<std::string>& header) : columns_(header.size()) {
+    Add(header);
     text_ += "|";
     for (size_t i = 0; i < columns_; ++i) text_ += " --- |";
     text_ += "\n";

@@ -1,0 +1,266 @@
+"""Every other way to name a model: local files, archives, plain URLs, NGC; what import offers without one; clean."""
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tarfile
+import threading
+import unittest
+import zipfile
+
+from support import MODEL, STREAMGAUGE, Case, import_model, real_clip, run
+
+ONNX = (MODEL / "onnx/model.onnx").read_bytes()
+
+
+class Server:
+    """Answers GET and HEAD from {path: (status, headers, body)}; notes what was asked."""
+
+    def __init__(self, answers):
+        self.asked = []
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                path = self.path
+                server.asked.append((self.command, path, self.headers.get("Authorization")))
+                status, headers, body = answers.get(path, (404, {}, b"{}"))
+                if callable(body):
+                    status, body = body(self.headers)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if self.command == "GET":
+                    try:
+                        self.wfile.write(body)
+                    except ConnectionError:
+                        pass  # a first look at one byte ends where the whole body starts to come
+
+            do_HEAD = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class SourceCase(Case):
+    def hub(self, *args, **env):
+        clean = {"XDG_CACHE_HOME": str(self.folder / "xdg"), "HOME": str(self.folder), "HF_HOME": str(self.folder / "hf"),
+                 "NGC_API_KEY": "", "NGC_CLI_API_KEY": ""}
+        return run(STREAMGAUGE, "hub", *args, "--no-progress", env={**clean, **env})
+
+
+class Local(SourceCase):
+    def test_folders_files_and_archives_are_the_same_model(self):
+        archive = self.folder / "model.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as z:
+            for path in ("config.json", "preprocessor_config.json", "onnx/model.onnx"):
+                z.write(MODEL / path, f"pedestrians/{path}")
+        tar = self.folder / "model.tar.gz"
+        with tarfile.open(tar, "w:gz") as t:
+            t.add(MODEL, "x")
+        for source in (MODEL, MODEL / "onnx/model.onnx", archive, tar, f"file://{MODEL}"):
+            with self.subTest(source=str(source)):
+                result = self.hub("get", source)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                onnx = [line for line in result.stdout.splitlines() if line.startswith("/") and line.endswith("model.onnx")][0]
+                self.assertEqual(pathlib.Path(onnx).read_bytes(), ONNX)
+
+    def test_what_is_no_model_is_said(self):
+        (self.folder / "notes.txt").write_text("x")
+        (self.folder / "a.engine").write_text("x")
+        (self.folder / "bad.zip").write_text("<html>")
+        (self.folder / "empty").mkdir()
+        for source, code, words in (
+                (self.folder / "notes.txt", 2, ["not an .onnx file"]), (self.folder / "a.engine", 2, ["TensorRT engine"]),
+                (self.folder / "bad.zip", 2, ["no archive"]), (self.folder / "gone", 2, ["no such file or folder"]),
+                ("a model for people", 2, ["nothing is guessed"]), ("s3://bucket/x.onnx", 2, ["not supported"])):
+            with self.subTest(source=str(source)):
+                self.assert_one_line(self.hub("get", source), code, *words)
+        self.assertNotEqual(self.hub("get", self.folder / "empty").returncode, 0)
+
+    def test_evil_archives_write_nothing_outside(self):
+        for name, entry in (("slip.zip", "../../evil"), ("absolute.zip", "/tmp/sg_evil")):
+            with zipfile.ZipFile(self.folder / name, "w") as z:
+                z.writestr("config.json", "{}")
+                z.writestr(entry, "x")
+            self.assert_one_line(self.hub("get", self.folder / name), 2, "nothing was unpacked")
+        self.assertFalse(os.path.exists("/tmp/sg_evil"))
+        self.assertEqual([p for p in self.folder.rglob("*") if p.name == "evil"], [])
+
+
+class Urls(SourceCase):
+    def test_an_onnx_is_fetched_once(self):
+        with Server({"/files/net.onnx?key=secret": (200, {"ETag": '"1"'}, ONNX)}) as server:
+            for _ in range(2):
+                result = self.hub("get", f"{server.url}/files/net.onnx?key=secret", "net.onnx")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertNotIn("secret", result.stdout + result.stderr)
+            self.assertEqual(sum(method == "GET" and path.startswith("/files/net.onnx") for method, path, _ in server.asked), 2,
+                             "one first look and one fetch")
+            folder = pathlib.Path(result.stdout.splitlines()[-1])
+            self.assertEqual((folder / "net.onnx").read_bytes(), ONNX)
+
+    def test_pages_and_missing_files_are_told_apart(self):
+        page = (200, {"Content-Type": "text/html"}, b"<html>log in</html>")
+        with Server({"/a/model.onnx": page, "/page": page, "/gone.onnx": (410, {}, b"")}) as server:
+            self.assert_one_line(self.hub("get", f"{server.url}/a/model.onnx"), 2, "web page")
+            self.assert_one_line(self.hub("get", f"{server.url}/page"), 2, "neither an .onnx nor")
+            self.assert_one_line(self.hub("get", f"{server.url}/none.onnx"), 2, "is not there (404)")
+            self.assert_one_line(self.hub("get", f"{server.url}/gone.onnx"), 2, "is not there (410)")
+
+    def test_redirects_end(self):
+        with Server({"/loop.onnx": (302, {"Location": "/loop.onnx"}, b"")}) as server:
+            self.assert_one_line(self.hub("get", f"{server.url}/loop.onnx"), 3, "redirected more than")
+
+
+class Ngc(SourceCase):
+    BASE = "/v2/models/nvidia/tao/trafficcam"
+    SOURCE = "https://catalog.ngc.nvidia.com/orgs/nvidia/teams/tao/models/trafficcam"
+
+    def answers(self, files, prefix=None):
+        base = prefix or self.BASE
+        listed = [{"path": name, "sizeInBytes": len(data)} for name, data in files.items()]
+        answers = {f"{base}/versions": (200, {}, json.dumps({"modelVersions": [{"versionId": "v1.0"},
+                                                                              {"versionId": "v2.0"}]}).encode()),
+                   f"{base}/versions/v1.0/files": (200, {}, json.dumps({"modelFiles": listed}).encode())}
+        for name, data in files.items():
+            answers[f"{base}/versions/v1.0/files/{name}"] = (200, {}, data)
+        return answers
+
+    def ngc(self, server, version="v1.0", verb="get", **env):
+        source = self.SOURCE + (f"/files?version={version}" if version else "")
+        return self.hub(verb, source, NGC_ENDPOINT=server.url, NGC_AUTH_ENDPOINT=server.url + "/token", **env)
+
+    def test_files_are_listed_and_fetched(self):
+        config = (MODEL / "config.json").read_bytes()
+        with Server(self.answers({"net.fp16.onnx": ONNX, "config.json": config, "labels.txt": b"person\n"})) as server:
+            result = self.ngc(server)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            folder = pathlib.Path(result.stdout.splitlines()[-1])
+            self.assertEqual((folder / "net.fp16.onnx").read_bytes(), ONNX)
+            self.assertIn("Selected: fp16", result.stdout)
+
+    def test_a_reply_that_is_a_bare_list_is_read_too(self):
+        listed = [{"path": "a.onnx", "sizeInBytes": 3}]
+        with Server({f"{self.BASE}/versions/v1.0/files": (200, {}, json.dumps(listed).encode())}) as server:
+            result = self.ngc(server, verb="ls")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("a.onnx", result.stdout)
+
+    def test_a_version_is_needed_and_the_versions_are_listed(self):
+        with Server(self.answers({"a.onnx": b"x"})) as server:
+            self.assert_one_line(self.ngc(server, version=""), 2, "v1.0, v2.0")
+            self.assert_one_line(self.ngc(server, version="v9"), 2, "no such version", "v1.0, v2.0")
+
+    def test_formats_that_cannot_be_used_are_refused_first(self):
+        with Server(self.answers({"model.etlt": b"x", "labels.txt": b"person\n"})) as server:
+            self.assert_one_line(self.ngc(server), 4, "encrypted")
+            self.assertFalse([path for _, path, _ in server.asked if path.endswith(".etlt")])
+        with Server(self.answers({"model.engine": b"x"})) as server:
+            self.assert_one_line(self.ngc(server), 2, "machine that built it")
+
+    def test_keys(self):
+        def token(headers):
+            good = "Basic " + __import__("base64").b64encode(b"$oauthtoken:legacy-key").decode()
+            return (200, b'{"token": "session"}') if headers.get("Authorization") == good else (401, b"{}")
+        answers = self.answers({"a.onnx": b"x"}, "/v2/org/nvidia/team/tao/models/trafficcam")
+        answers["/token?service=ngc&scope=group/ngc:nvidia&scope=group/ngc:nvidia/tao"] = (200, {}, token)
+        with Server(answers) as server:
+            self.assertEqual(self.ngc(server, verb="ls", NGC_API_KEY="legacy-key").returncode, 0)
+            self.assertEqual(server.asked[-1][2], "Bearer session")
+            self.assertEqual(self.ngc(server, verb="ls", NGC_API_KEY="nvapi-personal").returncode, 0)
+            self.assertEqual(server.asked[-1][2], "Bearer nvapi-personal")
+            wrong = self.ngc(server, verb="ls", NGC_API_KEY="wrong-key")
+            self.assert_one_line(wrong, 2, "does not accept the key")
+            self.assertNotIn("wrong-key", wrong.stderr)
+        with Server({f"{self.BASE}/versions/v1.0/files": (403, {}, b"{}")}) as server:
+            self.assert_one_line(self.ngc(server, verb="ls"), 2, "NGC_API_KEY")
+
+
+class WithoutASource(SourceCase):
+    def test_two_options_are_offered_and_nothing_is_guessed(self):
+        result = import_model("--video", "x.mp4")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("1. PekingU/rtdetr_r50vd", result.stdout)
+        self.assertIn("2. Your own", result.stdout)
+        self.assertNotIn("3.", result.stdout)
+
+    def test_a_dry_run_touches_nothing(self):
+        tree = self.folder / "empty"
+        tree.mkdir()
+        for source in ([], ["PekingU/rtdetr_r50vd"], [MODEL], ["https://example.invalid/x.onnx"]):
+            with self.subTest(source=source):
+                trace = self.folder / "trace"
+                result = run("strace", "-f", "-e", "trace=execve,connect,openat,mkdir,unlink,rename", "-o", trace, STREAMGAUGE,
+                             "import", *source, "--dry-run", cwd=tree) if shutil.which("strace") else run(
+                                 STREAMGAUGE, "import", *source, "--dry-run", cwd=tree)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn("Step 8", result.stdout)
+                self.assertEqual(list(tree.iterdir()), [])
+                if trace.exists():
+                    lines = trace.read_text().splitlines()
+                    self.assertEqual([line for line in lines if "connect(" in line or "O_CREAT" in line], [])
+                    self.assertEqual(sum("execve(" in line for line in lines), 1)
+        self.assert_one_line(import_model("any good model", "--dry-run"), 2, "nothing is guessed")
+
+
+class Clean(SourceCase):
+    def clean(self, *args):
+        return run(STREAMGAUGE, "clean", *args, cwd=self.folder)
+
+    def make(self):
+        for folder in ("models/m/hf_model", "models/m/onnx_export", "models/m/ngc_download", "models/m/model",
+                       "models/m/reports", "build/.venv_m", "build/.venv_optimum", "models/other/hf_model"):
+            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            (self.folder / folder / "file").write_text("x" * 1000)
+
+    def left(self):
+        return sorted(str(p.parent.relative_to(self.folder)) for p in self.folder.rglob("file"))
+
+    def test_staging_goes_and_the_rest_stays(self):
+        self.make()
+        before = self.left()
+        dry = self.clean("m", "--dry-run")
+        self.assertEqual((dry.returncode, self.left()), (0, before), dry.stderr)
+        self.assertIn("would remove models/m/hf_model", dry.stdout)
+        self.assertEqual(self.clean("m").returncode, 0)
+        self.assertEqual(self.left(), ["build/.venv_optimum", "models/m/model", "models/m/reports", "models/other/hf_model"])
+        self.assertIn("nothing to remove", self.clean("m").stdout)
+
+    def test_the_shared_venv_is_nobodys(self):
+        self.make()
+        self.assertEqual(self.clean("optimum").returncode, 0)
+        self.assertTrue((self.folder / "build/.venv_optimum/file").exists())
+
+    def test_links_and_bad_names_are_refused(self):
+        self.make()
+        precious = self.folder / "precious"
+        precious.mkdir()
+        (precious / "file").write_text("x")
+        shutil.rmtree(self.folder / "models/m/hf_model")
+        (self.folder / "models/m/hf_model").symlink_to(precious)
+        self.assert_one_line(self.clean("m"), 2, "is a link")
+        self.assertTrue((precious / "file").exists())
+        self.assertTrue((self.folder / "models/m/onnx_export/file").exists(), "nothing goes when something is wrong")
+        for name in ("..", ".", "a/b", "m/../..", ""):
+            self.assertEqual(self.clean(name).returncode, 2, name)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
