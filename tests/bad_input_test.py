@@ -5,11 +5,12 @@ import shutil
 import subprocess
 import unittest
 
+import numpy
 import onnx
 
 from support import MODEL, STREAMGAUGE, Case, ffmpeg, import_model, real_clip, run
 
-USER, ENVIRONMENT, UNSUPPORTED = 2, 3, 4
+GATE, USER, ENVIRONMENT, UNSUPPORTED = 1, 2, 3, 4
 
 
 class Model(Case):
@@ -46,20 +47,31 @@ class Model(Case):
         (model / "onnx" / "model.onnx").write_bytes(b"")
         self.check(model, USER, "model.onnx")
 
-    def fixed_batch(self, batch):
+    def test_batch_that_cannot_be_made_free(self):
         model = self.copy()
         path = model / "onnx" / "model.onnx"
-        graph = onnx.load(str(path))
-        for value in list(graph.graph.input) + list(graph.graph.output):
-            value.type.tensor_type.shape.dim[0].dim_value = batch
-        onnx.save(graph, str(path))
-        return model
+        whole = onnx.load(str(path))
+        for value in list(whole.graph.input) + list(whole.graph.output):
+            value.type.tensor_type.shape.dim[0].dim_value = 1
+        for node in whole.graph.node:
+            node.output[:] = ["raw_logits" if name == "logits" else name for name in node.output]
+        whole.graph.initializer.append(onnx.numpy_helper.from_array(numpy.array([0], numpy.int64), "first"))
+        whole.graph.node.append(onnx.helper.make_node("Gather", ["raw_logits", "first"], ["logits"], "only_first", axis=0))
+        onnx.save(whole, str(path))
+        self.check(model, GATE, "only_first", "pixel_values", "fixed to 1")
 
-    def test_fixed_batch_where_more_is_asked_for(self):
-        self.check(self.fixed_batch(1), USER, "pixel_values", "batch", "1")
-
-    def test_fixed_batch_of_four(self):
-        self.check(self.fixed_batch(4), USER, "pixel_values", "4")
+    def test_batch_that_is_only_said_to_be_free(self):
+        model = self.copy()
+        path = model / "onnx" / "model.onnx"
+        whole = onnx.load(str(path))
+        for node in whole.graph.node:
+            node.output[:] = ["raw_logits" if name == "logits" else name for name in node.output]
+        whole.graph.initializer.append(onnx.numpy_helper.from_array(numpy.array([0], numpy.int64), "first"))
+        whole.graph.node.append(onnx.helper.make_node("Gather", ["raw_logits", "first"], ["logits"], "only_first", axis=0))
+        onnx.save(whole, str(path))
+        result = import_model(model, "--video", real_clip(), "--out", self.out, "--no-progress")
+        self.assert_one_line(result, GATE, "only_first")
+        self.assertEqual(list(self.out.rglob("*.blob")), [])
 
     def test_labels_that_do_not_match_the_head(self):
         labels = self.folder / "labels.txt"

@@ -46,6 +46,7 @@ using CommandRun = std::function<Status()>;
 void AddImportCommand(CLI::App* app, CommandRun* run);
 void AddFrameCommand(CLI::App* app, CommandRun* run);
 void AddReportCommand(CLI::App* app, CommandRun* run);
+void AddOnnxCommand(CLI::App* app, CommandRun* run);
 void AddCleanCommand(CLI::App* app, CommandRun* run);
 void AddHubCommand(CLI::App* app, CommandRun* run);
 

@@ -1,5 +1,7 @@
 #include "cli/import_engine.h"
 
+#include "cli/import_graph.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,15 +89,21 @@ Result<BuiltEngine> BuildEngine(ImportContext* context, const AcquiredModel& mod
       const ImportContext::StepResult step,
       context->RunStep("4", inputs, [&]() -> Result<ImportContext::StepOutput> {
         SG_ASSIGN_OR_RETURN(const int max_batch, ChooseMaxBatch(*context, model));
+        SG_ASSIGN_OR_RETURN(
+            const std::string proof,
+            ProveGraphBatch(model.onnx.path, context->options.max_batch, context->console));
+        context->console.Say(proof);
         SG_ASSIGN_OR_RETURN(const EngineArtifact artifact,
                             context->engine->Build(MakeRequest(*context, model, max_batch),
                                                    context->ProgressLine("Building the engine")));
         if (!artifact.rebuild_reason.empty())
           context->console.Say("Engine built again: " + artifact.rebuild_reason);
-        return ImportContext::StepOutput{artifact.ToJson(), ArtifactFiles(artifact)};
+        return ImportContext::StepOutput{{{"artifact", artifact.ToJson()}, {"batch_proof", proof}},
+                                         ArtifactFiles(artifact)};
       }));
   BuiltEngine built;
-  SG_ASSIGN_OR_RETURN(built.artifact, ReadArtifact(*context, step.values));
+  SG_ASSIGN_OR_RETURN(built.artifact, ReadArtifact(*context, step.values["artifact"]));
+  built.batch_proof = step.values["batch_proof"].get<std::string>();
   built.seconds = step.seconds;
   built.reused = step.reused;
   return built;

@@ -10,12 +10,14 @@ namespace sg {
 
 struct BuiltEngine {
   EngineArtifact artifact;
+  std::string batch_proof;  ///< what running the graph proved, a line
   double seconds = 0;
   bool reused = false;
 };
 
-/// Step 4. MAX is the smallest power of two that holds the streams which a quick timing at batch 1
-/// promises at the target rate.
+/// Step 4. The graph is run at several batches first, and refused when it does not keep them. MAX
+/// is the smallest power of two that holds the streams which a quick timing at batch 1 promises at
+/// the target rate.
 Result<BuiltEngine> BuildEngine(ImportContext* context, const AcquiredModel& model);
 
 /// An engine on the way to the last MAX.

@@ -66,9 +66,8 @@ Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& con
                                 FoundModel found) {
   const Stopwatch watch;
   CheckedModel checked;
-  SG_ASSIGN_OR_RETURN(checked.onnx, ReadOnnxFile(found.files.onnx));
-  SG_RETURN_IF_ERROR(CheckOperatorDomains(checked.onnx));
-  SG_RETURN_IF_ERROR(CheckBatch(checked.onnx, options.max_batch));
+  SG_ASSIGN_OR_RETURN(checked.graph, CheckGraphBatch(found.files.onnx, options.max_batch, console));
+  checked.onnx = checked.graph.onnx;
   const double seconds = watch.Seconds();
   SayStepDone(console, "2", seconds, false);
   checked.seconds = found.seconds + seconds;
@@ -93,6 +92,8 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
   }
   model.notes = model.card.notes;
   model.notes.push_back(found.files.selection_line);
+  model.notes.insert(model.notes.end(), checked.graph.notes.begin(), checked.graph.notes.end());
+  model.files.onnx = checked.graph.path;
   model.seconds = checked.seconds + watch.Seconds();
   model.described_s = watch.Seconds();
   return model;

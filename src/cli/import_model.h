@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/import_context.h"
+#include "cli/import_graph.h"
 
 namespace sg {
 
@@ -21,7 +22,8 @@ Result<FoundModel> FindModel(const ImportOptions& options, const Console& consol
 /// Step 2: the graph, whole and runnable at the batches asked for.
 struct CheckedModel {
   FoundModel found;
-  OnnxSummary onnx;
+  CheckedGraph graph;
+  OnnxSummary onnx;    ///< the graph's
   double seconds = 0;  ///< of steps 1 and 2
 };
 Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& console,

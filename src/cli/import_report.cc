@@ -287,6 +287,7 @@ std::vector<ReportInput> InputsSection(const ImportContext& context, const Impor
 
 std::vector<std::string> Notes(const ImportContext& context, const ImportResults& results) {
   std::vector<std::string> notes = results.model.notes;
+  notes.push_back(results.built.batch_proof + ".");
   if (results.timed.peak_streams == 0)
     notes.push_back(fmt::format("One stream does not reach {:g} fps on this machine.",
                                 context.options.target_fps));

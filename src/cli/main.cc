@@ -31,6 +31,7 @@ int Main(int argc, char** argv) {
   AddImportCommand(&app, &run);
   AddFrameCommand(&app, &run);
   AddReportCommand(&app, &run);
+  AddOnnxCommand(&app, &run);
   AddHubCommand(&app, &run);
   AddCleanCommand(&app, &run);
   try {

@@ -53,8 +53,11 @@ struct Scope {
 
 class Checker {
  public:
-  Checker(const std::string& path, GraphFacts* facts)
-      : path_(path), folder_(AbsolutePath(ParentFolder(path))), facts_(facts) {}
+  Checker(const GraphFile& file, GraphFacts* facts)
+      : file_(file),
+        path_(file.path()),
+        folder_(AbsolutePath(ParentFolder(file.path()))),
+        facts_(facts) {}
 
   Status Graph(const onnx::GraphProto& graph, const Scope* outer) {
     Scope scope;
@@ -132,15 +135,14 @@ class Checker {
     if (type->bits == 0) return OkStatus();
     const uint64_t need_bytes = (elements * static_cast<uint64_t>(type->bits) + 7) / 8;
     facts_->weight_bytes[type->name] += need_bytes;
+    if (tensor.has_raw_data() || file_.IsMapped(tensor)) {
+      const size_t size = file_.RawBytes(tensor).size();
+      if (size == need_bytes) return OkStatus();
+      return Damaged(fmt::format("weight '{}' has {} bytes, its shape needs {}", tensor.name(),
+                                 size, need_bytes));
+    }
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
       return ExternalTensor(tensor, need_bytes);
-    }
-    if (tensor.has_raw_data()) {
-      if (tensor.raw_data().size() != need_bytes) {
-        return Damaged(fmt::format("weight '{}' has {} bytes, its shape needs {}", tensor.name(),
-                                   tensor.raw_data().size(), need_bytes));
-      }
-      return OkStatus();
     }
     return TypedTensor(tensor, elements, type->bits);
   }
@@ -203,6 +205,7 @@ class Checker {
     return OkStatus();
   }
 
+  const GraphFile& file_;
   const std::string path_;
   const std::string folder_;
   GraphFacts* const facts_;
@@ -215,8 +218,9 @@ std::string OnnxTypeName(int elem_type) {
   return type != nullptr ? type->name : fmt::format("type {}", elem_type);
 }
 
-Status CheckGraph(const onnx::ModelProto& model, const std::string& path, GraphFacts* facts) {
-  Checker checker(path, facts);
+Status CheckGraph(const GraphFile& file, GraphFacts* facts) {
+  const onnx::ModelProto& model = file.model();
+  Checker checker(file, facts);
   SG_RETURN_IF_ERROR(checker.Graph(model.graph(), nullptr));
   for (const auto& function : model.functions()) SG_RETURN_IF_ERROR(checker.Function(function));
   return OkStatus();

@@ -1,8 +1,6 @@
 // The part of reading an ONNX file that walks its graphs.
 #pragma once
 
-#include <onnx/onnx_pb.h>
-
 #include <cstdint>
 #include <map>
 #include <set>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "onnx/graph_file.h"
 
 namespace sg {
 
@@ -20,7 +19,7 @@ struct GraphFacts {
 };
 
 /// Checks the graph, its subgraphs and the model's functions (see ReadOnnxFile), and counts.
-Status CheckGraph(const onnx::ModelProto& model, const std::string& path, GraphFacts* facts);
+Status CheckGraph(const GraphFile& file, GraphFacts* facts);
 
 /// "float32" for TensorProto's FLOAT, and so on; "type 99" for a number it does not know.
 std::string OnnxTypeName(int elem_type);

@@ -1,14 +1,10 @@
 #include "onnx/onnx_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <onnx/onnx_pb.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include "base/files.h"
@@ -16,53 +12,6 @@
 
 namespace sg {
 namespace {
-
-constexpr uint64_t kMaxMessageBytes = 0x7fffffff;  // protobuf's limit
-
-std::string FirstBytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(64, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<size_t>(file.gcount()));
-  return bytes;
-}
-
-/// What is often found under the name of an .onnx file and is none.
-Status CheckIsNotSomethingElse(const std::string& path, uint64_t size) {
-  if (size == 0) return UserError(fmt::format("{}: is empty; download it again", path));
-  if (size > kMaxMessageBytes) {
-    return UserError(
-        fmt::format("{}: is {} bytes, an ONNX file holds at most 2 GB; save it with its weights as "
-                    "external data",
-                    path, size));
-  }
-  const std::string start = FirstBytes(path);
-  if (start.starts_with("version https://git-lfs")) {
-    return UserError(fmt::format(
-        "{}: is a Git LFS pointer, not the model; get the file itself with git lfs pull", path));
-  }
-  const size_t text = start.find_first_not_of(" \t\r\n");
-  if (text != std::string::npos && start[text] == '<') {
-    return UserError(
-        fmt::format("{}: is a web page, not an ONNX model; download the file itself", path));
-  }
-  return OkStatus();
-}
-
-Result<onnx::ModelProto> ParseModel(const std::string& path, uint64_t size) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return EnvironmentError(fmt::format("{}: cannot be opened", path));
-  google::protobuf::io::FileInputStream stream(descriptor);
-  stream.SetCloseOnDelete(true);
-  onnx::ModelProto model;
-  if (!model.ParseFromZeroCopyStream(&stream)) {
-    return UserError(
-        fmt::format("{}: truncated or damaged: its {} bytes are not a whole ONNX model; download "
-                    "or export it again",
-                    path, size));
-  }
-  return model;
-}
 
 OnnxTensor Describe(const onnx::ValueInfoProto& info) {
   OnnxTensor tensor;
@@ -76,7 +25,8 @@ OnnxTensor Describe(const onnx::ValueInfoProto& info) {
   tensor.has_shape = type.has_shape();
   for (const auto& dim : type.shape().dim()) {
     OnnxDim axis;
-    if (dim.has_dim_value()) axis.value = dim.dim_value();
+    // Older exporters write a free axis as 0.
+    if (dim.dim_value() > 0) axis.value = dim.dim_value();
     axis.symbol = dim.dim_param();
     tensor.dims.push_back(axis);
   }
@@ -125,17 +75,19 @@ const OnnxTensor* OnnxSummary::FindOutput(const std::string& name) const {
 }
 
 Result<OnnxSummary> ReadOnnxFile(const std::string& path) {
-  if (FolderExists(path)) return UserError(fmt::format("{}: is a folder, not an ONNX file", path));
-  if (!FileExists(path)) return UserError(fmt::format("{}: no such file", path));
+  SG_ASSIGN_OR_RETURN(const GraphFile file, GraphFile::Open(path));
+  return Summarize(file);
+}
+
+Result<OnnxSummary> Summarize(const GraphFile& file) {
+  const onnx::ModelProto& model = file.model();
   OnnxSummary summary;
-  summary.path = path;
-  SG_ASSIGN_OR_RETURN(summary.size_bytes, FileSize(path));
-  SG_RETURN_IF_ERROR(CheckIsNotSomethingElse(path, summary.size_bytes));
-  SG_ASSIGN_OR_RETURN(const onnx::ModelProto model, ParseModel(path, summary.size_bytes));
-  SG_RETURN_IF_ERROR(CheckParts(model, path, summary.size_bytes));
+  summary.path = file.path();
+  summary.size_bytes = file.size_bytes();
+  SG_RETURN_IF_ERROR(CheckParts(model, summary.path, summary.size_bytes));
 
   GraphFacts facts;
-  SG_RETURN_IF_ERROR(CheckGraph(model, path, &facts));
+  SG_RETURN_IF_ERROR(CheckGraph(file, &facts));
   for (const auto& [domain_and_type, count] : facts.operators) {
     summary.operators.push_back({domain_and_type.first, domain_and_type.second, count});
   }
@@ -161,9 +113,9 @@ Result<OnnxSummary> ReadOnnxFile(const std::string& path) {
   for (const auto& output : model.graph().output()) summary.outputs.push_back(Describe(output));
   if (summary.inputs.empty()) {
     return UserError(
-        fmt::format("{}: has no input that is not a weight, so it takes no picture", path));
+        fmt::format("{}: has no input that is not a weight, so it takes no picture", summary.path));
   }
-  SG_ASSIGN_OR_RETURN(summary.sha256, Sha256File(path));
+  summary.sha256 = Sha256(file.bytes());
   return summary;
 }
 
@@ -187,16 +139,6 @@ Status CheckOperatorDomains(const OnnxSummary& summary) {
 std::optional<int64_t> FixedBatch(const OnnxSummary& summary) {
   if (summary.inputs.empty() || summary.inputs.front().dims.empty()) return std::nullopt;
   return summary.inputs.front().dims.front().value;
-}
-
-Status CheckBatch(const OnnxSummary& summary, int batch) {
-  const std::optional<int64_t> fixed = FixedBatch(summary);
-  if (!fixed || *fixed == batch) return OkStatus();
-  return UserError(fmt::format(
-      "{}: the batch of its input {} is fixed to {}, and batch {} was asked for; export "
-      "it again with a dynamic batch axis{}",
-      summary.path, summary.inputs[0].Text(), *fixed, batch,
-      *fixed == 1 ? ", or ask for batch 1 (--max-batch 1)" : ""));
 }
 
 }  // namespace sg

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "onnx/graph_file.h"
 
 namespace sg {
 
@@ -57,6 +58,8 @@ struct OnnxSummary {
 /// every value that a node takes is made by something; every weight has the bytes its shape needs,
 /// in the file or in a file of the same folder. kUser otherwise, with what to do.
 Result<OnnxSummary> ReadOnnxFile(const std::string& path);
+/// The same of a file that is open already.
+Result<OnnxSummary> Summarize(const GraphFile& file);
 
 /// kUnsupported, listing operator and domain, when the graph uses operators of a domain other than
 /// ai.onnx and ai.onnx.ml that the model does not define itself.
@@ -64,8 +67,5 @@ Status CheckOperatorDomains(const OnnxSummary& summary);
 
 /// The batch that the first input is fixed to; nullopt when it is free.
 std::optional<int64_t> FixedBatch(const OnnxSummary& summary);
-
-/// kUser when the model cannot run at `batch`: its batch is fixed to another number.
-Status CheckBatch(const OnnxSummary& summary, int batch);
 
 }  // namespace sg

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "engine/openvino/graph_jobs.h"
 #include "engine/openvino/jobs.h"
 #include "pipeline/gst/jobs.h"
 #include "worker/event_channel.h"
@@ -25,8 +26,11 @@ struct Job {
 constexpr Job kJobs[] = {{"probe", ProbeJob, true},
                          {"run", PipelineRunJob, true},
                          {"frames", FramesJob, true},
+                         {"pictures", PicturesJob, true},
                          {"engine-build", openvino::EngineBuildJob, false},
-                         {"engine-time", openvino::EngineTimeJob, false}};
+                         {"engine-time", openvino::EngineTimeJob, false},
+                         {"onnx-shapes", openvino::OnnxShapesJob, false},
+                         {"onnx-compare", openvino::OnnxCompareJob, false}};
 
 const Job* FindJob(const std::string& name) {
   for (const Job& job : kJobs)

@@ -66,7 +66,8 @@ Error ReadError(const std::string& path, const std::string& why) {
   return UserError(path + ": cannot be read as an ONNX model: " + why);
 }
 
-/// The node an OpenVINO validation message complains about; empty when it names none.
+}  // namespace
+
 std::string NodeNamed(const std::string& message) {
   const size_t start = message.find("While validating node '");
   if (start == std::string::npos) return "";
@@ -77,8 +78,6 @@ std::string NodeNamed(const std::string& message) {
   const size_t space = node.find(' ');
   return space == std::string::npos ? node : node.substr(0, node.find(' ', space + 1));
 }
-
-}  // namespace
 
 std::string MeaningfulLine(const std::string& openvino_message) {
   static constexpr const char* kNoise[] = {"Exception from ",

@@ -14,6 +14,10 @@ namespace sg::openvino {
 /// line that says what is wrong.
 std::string MeaningfulLine(const std::string& openvino_message);
 
+/// The node an OpenVINO validation message complains about, "opset1::Reshape /decoder/Reshape_3";
+/// empty when it names none.
+std::string NodeNamed(const std::string& openvino_message);
+
 /// The settings every engine is compiled and loaded with: throughput, one stream a usable core.
 /// `precision` undefined: the fastest half type the device has.
 ov::AnyMap DeviceSettings(ov::element::Type precision);

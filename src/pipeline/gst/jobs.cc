@@ -1,6 +1,7 @@
 #include "pipeline/gst/jobs.h"
 
 #include "pipeline/gst/frames.h"
+#include "pipeline/gst/pictures.h"
 #include "pipeline/gst/probe.h"
 #include "pipeline/gst/runner.h"
 
@@ -37,6 +38,23 @@ Result<Json> FramesJob(const Json& request, const std::function<void(const Json&
   SG_ASSIGN_OR_RETURN(const ExtractedFrames frames,
                       ExtractFramesHere(path, folder, count->get<int>()));
   return Json{{"files", frames.files}, {"note", frames.note}};
+}
+
+Result<Json> PicturesJob(const Json& request, const std::function<void(const Json&)>&) {
+  PicturesRequest pictures;
+  SG_ASSIGN_OR_RETURN(const std::string path, TextOf(request, "path"));
+  try {
+    pictures.files = request.at("files").get<std::vector<std::string>>();
+    const auto shape = request.at("shape").get<std::vector<int64_t>>();
+    if (shape.size() != 3 || shape[0] != 3)
+      return UnsupportedError("pictures have 3 channels, the network's input has another number");
+    pictures.height = shape[1];
+    pictures.width = shape[2];
+  } catch (const Json::exception& e) {
+    return InternalError(std::string("pictures request: ") + e.what());
+  }
+  SG_RETURN_IF_ERROR(WritePictures(pictures, path));
+  return Json{{"pictures", pictures.files.size()}};
 }
 
 }  // namespace sg
