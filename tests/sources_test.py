@@ -94,6 +94,30 @@ class Local(SourceCase):
                 self.assert_one_line(self.hub("get", source), code, *words)
         self.assertNotEqual(self.hub("get", self.folder / "empty").returncode, 0)
 
+    def test_cut_safetensors_are_noticed(self):
+        whole = (MODEL / "model.safetensors").read_bytes()
+        folder = self.folder / "m"
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(whole)
+        self.assertEqual(self.hub("get", folder, "model.safetensors").returncode, 0)
+        for size in (0, 7, 100, len(whole) - 1):
+            (folder / "model.safetensors").write_bytes(whole[:size])
+            self.assert_one_line(self.hub("get", folder, "model.safetensors"), 2, "no whole SafeTensors file")
+
+    def test_weights_beside_the_graph_come_with_it(self):
+        import onnx
+        folder = self.folder / "hub/some/external"
+        shutil.copytree(MODEL, folder)
+        model = onnx.load(folder / "onnx/model.onnx")
+        onnx.save(model, folder / "onnx/model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=1024)
+        (folder / "model.safetensors").unlink()
+        from hub_server import HubServer
+        with HubServer(self.folder / "hub") as server:
+            result = self.hub("get", "some/external", HF_ENDPOINT=server.url)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            onnx_file = [pathlib.Path(line) for line in result.stdout.splitlines() if line.endswith("model.onnx")][0]
+            self.assertEqual((onnx_file.parent / "weights.bin").read_bytes(), (folder / "onnx/weights.bin").read_bytes())
+
     def test_evil_archives_write_nothing_outside(self):
         for name, entry in (("slip.zip", "../../evil"), ("absolute.zip", "/tmp/sg_evil")):
             with zipfile.ZipFile(self.folder / name, "w") as z:

@@ -20,7 +20,9 @@ std::string FirstEnvironment(std::initializer_list<const char*> names) {
 
 std::string UserCacheFolder() {
   const std::string cache = Environment("XDG_CACHE_HOME");
-  return JoinPath(cache.empty() ? JoinPath(Environment("HOME"), ".cache") : cache, "streamgauge");
+  if (cache.starts_with('/')) return JoinPath(cache, "streamgauge");
+  const std::string home = Environment("HOME");
+  return home.empty() ? "" : JoinPath(home, ".cache/streamgauge");
 }
 
 }  // namespace sg

@@ -13,7 +13,8 @@ std::string Environment(const char* name);
 std::string FirstEnvironment(std::initializer_list<const char*> names);
 
 /// Where this user's files that can be made again are kept: XDG_CACHE_HOME/streamgauge, else
-/// ~/.cache/streamgauge. Not made here.
+/// ~/.cache/streamgauge (XDG Base Directory Specification: a relative XDG_CACHE_HOME is to be
+/// ignored). Not made here; empty when HOME is not set either.
 std::string UserCacheFolder();
 
 }  // namespace sg

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/model_source.h"
+#include "hub/safetensors.h"
 
 namespace sg {
 namespace {
@@ -69,6 +70,15 @@ std::vector<std::string> AllPaths(const Repository& repository) {
   return paths;
 }
 
+/// A file that came without a hash may still be cut off.
+Status CheckSafeTensors(const std::string& folder, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (!path.ends_with(".safetensors")) continue;
+    SG_RETURN_IF_ERROR(ReadSafeTensorsHeader(JoinPath(folder, path)).status());
+  }
+  return OkStatus();
+}
+
 Status Get(const HubCommandOptions& options) {
   SetUpLog(options.common.verbose);
   const Console console(options.common);
@@ -81,7 +91,9 @@ Status Get(const HubCommandOptions& options) {
                       OpenSource(options.source, options.revision, "", console));
   SaySnapshot(console, repository->snapshot());
   if (options.all || !options.paths.empty()) {
-    SG_RETURN_IF_ERROR(repository->Fetch(options.all ? AllPaths(*repository) : options.paths));
+    const std::vector<std::string> paths = options.all ? AllPaths(*repository) : options.paths;
+    SG_RETURN_IF_ERROR(repository->Fetch(paths));
+    SG_RETURN_IF_ERROR(CheckSafeTensors(repository->snapshot().folder, paths));
   } else {
     SG_ASSIGN_OR_RETURN(const ModelFiles files,
                         FetchModelFiles(repository.get(), options.variant, console));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/environment.h"
@@ -9,6 +10,7 @@
 #include "base/json.h"
 #include "detector/file_selection.h"
 #include "detector/task_gate.h"
+#include "onnx/onnx_file.h"
 
 namespace sg {
 namespace {
@@ -32,6 +34,23 @@ std::vector<std::string> PathsOf(const std::vector<ListedFile>& files) {
 std::string StagingFolder(const std::string& asked, const ModelSource& source) {
   if (!asked.empty()) return asked;
   return fmt::format("{}/staging/{}", UserCacheFolder(), Sha256(source.text).substr(0, 16));
+}
+
+/// The weight files that the graph itself names, whatever they are called. One that is not listed
+/// is told when the graph is checked.
+Status FetchExternal(Repository* repository, const FileSelection& selection) {
+  SG_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                      ExternalFileNames(JoinPath(repository->snapshot().folder, selection.onnx)));
+  const std::string folder = ParentFolder(selection.onnx);
+  std::vector<std::string> wanted;
+  for (const std::string& name : names) {
+    const std::string path = folder == "." ? name : folder + "/" + name;
+    const bool is_listed =
+        std::any_of(repository->files().begin(), repository->files().end(),
+                    [&](const RepositoryFile& file) { return file.path == path; });
+    if (is_listed) wanted.push_back(path);
+  }
+  return repository->Fetch(wanted);
 }
 
 }  // namespace
@@ -83,6 +102,7 @@ Result<ModelFiles> FetchModelFiles(Repository* repository, const std::string& va
   std::vector<std::string> wanted = selection.external;
   wanted.push_back(selection.onnx);
   SG_RETURN_IF_ERROR(repository->Fetch(wanted));
+  SG_RETURN_IF_ERROR(FetchExternal(repository, selection));
   return FilesOnDisk(snapshot.source, snapshot.folder, selection);
 }
 

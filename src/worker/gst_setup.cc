@@ -6,25 +6,13 @@
 
 #include <cstdlib>
 
+#include "base/environment.h"
 #include "base/files.h"
 
 namespace sg {
 namespace {
 
 constexpr size_t kHashCharacters = 12;
-
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-/// XDG Base Directory Specification: a relative XDG_CACHE_HOME is to be ignored.
-std::string CacheFolder() {
-  const std::string cache = Environment("XDG_CACHE_HOME");
-  if (!cache.empty() && cache[0] == '/') return JoinPath(cache, "streamgauge");
-  const std::string home = Environment("HOME");
-  return home.empty() ? "" : JoinPath(home, ".cache/streamgauge");
-}
 
 /// A folder in the temporary folder that only this user can write to; another user's of that name
 /// is not used, since a registry decides which libraries are loaded.
@@ -48,7 +36,7 @@ bool CanHold(const std::string& folder) {
 std::string RegistryPath(const std::string& version, const std::string& plugin_folder) {
   const std::string name =
       "registry-" + version + "-" + Sha256(plugin_folder).substr(0, kHashCharacters) + ".bin";
-  const std::string cache = CacheFolder();
+  const std::string cache = UserCacheFolder();
   if (CanHold(cache)) return JoinPath(cache, name);
   const std::string temporary = PrivateTemporaryFolder();
   return temporary.empty() ? "" : JoinPath(temporary, name);
