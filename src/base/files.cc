@@ -219,6 +219,17 @@ Result<std::vector<std::string>> ListFolder(const std::string& path) {
   return names;
 }
 
+bool IsInnerPath(const std::string& path) {
+  if (path.find('\\') != std::string::npos || path.find('\0') != std::string::npos) return false;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
 std::string JoinPath(const std::string& a, const std::string& b) {
   return (fs::path(a) / b).string();
 }

@@ -45,6 +45,9 @@ Status CheckWritable(const std::string& folder, uint64_t need_bytes);
 /// Sorted names (not paths) in a folder.
 Result<std::vector<std::string>> ListFolder(const std::string& path);
 
+/// True for a relative path of plain parts ('/' between them, no "..", ".", empty part, backslash
+/// or NUL): joined to a folder it stays inside. For names that come from strangers.
+bool IsInnerPath(const std::string& path);
 std::string JoinPath(const std::string& a, const std::string& b);
 /// The path without its last part ("." when there is only one).
 std::string ParentFolder(const std::string& path);

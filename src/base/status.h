@@ -90,8 +90,8 @@ namespace internal {
 }  // namespace sg
 
 /// Returns the Error of `expression` from this function, if it has one.
-#define SG_RETURN_IF_ERROR(expression)                                               \
-  do {                                                                               \
+#define SG_RETURN_IF_ERROR(expression)                                                      \
+  do {                                                                                      \
     if (const auto& sg_status_ = (expression); !sg_status_.ok()) return sg_status_.error(); \
   } while (false)
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <optional>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "detector/file_selection.h"
@@ -31,12 +31,7 @@ std::vector<std::string> PathsOf(const std::vector<ListedFile>& files) {
 
 std::string StagingFolder(const std::string& asked, const ModelSource& source) {
   if (!asked.empty()) return asked;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::string root = cache != nullptr && *cache != '\0'
-                               ? std::string(cache)
-                               : JoinPath(home == nullptr ? "/tmp" : home, ".cache");
-  return fmt::format("{}/streamgauge/staging/{}", root, Sha256(source.text).substr(0, 16));
+  return fmt::format("{}/staging/{}", UserCacheFolder(), Sha256(source.text).substr(0, 16));
 }
 
 }  // namespace

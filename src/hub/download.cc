@@ -95,11 +95,6 @@ class Lock {
   int fd_ = -1;
 };
 
-std::string HeaderOf(const HttpResponse& response, const char* name) {
-  const auto header = response.headers.find(name);
-  return header == response.headers.end() ? "" : header->second;
-}
-
 std::optional<uint64_t> NumberIn(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -165,7 +160,7 @@ class FileDownload {
   /// A login page instead of the file is the commonest wrong answer.
   Status CheckContent(const HttpResponse& response) const {
     const bool wants_page = file_.path.ends_with(".html") || file_.path.ends_with(".htm");
-    if (wants_page || !HeaderOf(response, "content-type").starts_with("text/html") ||
+    if (wants_page || !response.Header("content-type").starts_with("text/html") ||
         !file_.sha256.empty() || !file_.git_sha1.empty()) {
       return OkStatus();
     }
@@ -257,7 +252,7 @@ class FileDownload {
     remote.hop = hop;
     std::erase_if(remote.hop.headers,
                   [](const std::string& header) { return header.starts_with("Range:"); });
-    const std::string content_range = HeaderOf(response, "content-range");
+    const std::string content_range = response.Header("content-range");
     const size_t slash = content_range.rfind('/');
     if (response.status == 206 && slash != std::string::npos) {
       if (const auto total = NumberIn(std::string_view(content_range).substr(slash + 1))) {
@@ -265,9 +260,9 @@ class FileDownload {
         remote.size_bytes = *total;
       }
     }
-    const std::string etag = HeaderOf(response, "etag");
+    const std::string etag = response.Header("etag");
     remote.validator =
-        etag.empty() || etag.starts_with("W/") ? HeaderOf(response, "last-modified") : etag;
+        etag.empty() || etag.starts_with("W/") ? response.Header("last-modified") : etag;
     return remote;
   }
 

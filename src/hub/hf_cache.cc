@@ -5,21 +5,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "base/files.h"
 
 namespace sg {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 /// As Python's os.path.expanduser for the one form that occurs.
 std::string WithHome(const std::string& path) {

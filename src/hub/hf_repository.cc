@@ -46,9 +46,7 @@ std::string LicenceOf(const Json& model) {
 
 /// `<URL>; rel="next"` of a Link header; empty: the last page.
 std::string NextPage(const HttpResponse& response) {
-  const auto link = response.headers.find("link");
-  if (link == response.headers.end()) return "";
-  const std::string& text = link->second;
+  const std::string text = response.Header("link");
   size_t begin = 0;
   while ((begin = text.find('<', begin)) != std::string::npos) {
     const size_t end = text.find('>', begin);
@@ -61,22 +59,6 @@ std::string NextPage(const HttpResponse& response) {
     begin = end;
   }
   return "";
-}
-
-/// Paths come from a server: they must stay inside the snapshot.
-bool IsSafePath(const std::string& path) {
-  if (path.empty() || path.front() == '/' || path.find('\\') != std::string::npos ||
-      path.find('\0') != std::string::npos) {
-    return false;
-  }
-  size_t begin = 0;
-  while (begin <= path.size()) {
-    const size_t end = std::min(path.find('/', begin), path.size());
-    const std::string part = path.substr(begin, end - begin);
-    if (part.empty() || part == "." || part == "..") return false;
-    begin = end + 1;
-  }
-  return true;
 }
 
 class HfRepository : public Repository {
@@ -160,8 +142,7 @@ class HfRepository : public Repository {
 
   /// What the hub's refusals mean (x-error-code as in huggingface_hub's utils/_http.py).
   Error Explain(const HttpResponse& response) const {
-    const auto code_header = response.headers.find("x-error-code");
-    const std::string code = code_header == response.headers.end() ? "" : code_header->second;
+    const std::string code = response.Header("x-error-code");
     // What lies behind a redirect speaks for itself, not for the hub.
     const Result<Url> from = ParseUrl(response.url);
     const Result<Url> hub = ParseUrl(environment_.endpoint);
@@ -266,7 +247,7 @@ class HfRepository : public Repository {
       return hash.size() == length &&
              hash.find_first_not_of("0123456789abcdef") == std::string::npos;
     };
-    if (!IsSafePath(file.path) || !(is_hash(file.sha256, 64) || is_hash(file.git_sha1, 40))) {
+    if (!IsInnerPath(file.path) || !(is_hash(file.sha256, 64) || is_hash(file.git_sha1, 40))) {
       return EnvironmentError(
           fmt::format("{}: the hub's list of files has an entry that cannot be right: {}", Where(),
                       ToJsonLine(entry)));

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/environment.h"
 #include "base/interrupt.h"
 #include "hub/http_transfer.h"
 #include "hub/url.h"
@@ -20,14 +21,6 @@ namespace {
 
 constexpr int kMaxRedirects = 10;
 constexpr double kLongestWaitS = 120;
-
-const char* FirstEnvironment(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return nullptr;
-}
 
 void InitialiseCurlOnce() {
   static const bool done = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
@@ -53,6 +46,11 @@ double RetryAfterSeconds(const HttpResponse& response) {
 }
 
 }  // namespace
+
+std::string HttpResponse::Header(const std::string& name) const {
+  const auto header = headers.find(name);
+  return header == headers.end() ? "" : header->second;
+}
 
 Error HttpStatusError(const HttpResponse& response) {
   const std::string url = ShownUrl(response.url);
@@ -137,9 +135,10 @@ Transfer::Transfer(const Hop& hop, const HttpClient::Patience& patience) {
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, std::max(1L, std::lround(patience.silence_s)));
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "streamgauge");
-  if (const char* bundle =
-          FirstEnvironment({"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"})) {
-    curl_easy_setopt(curl, CURLOPT_CAINFO, bundle);
+  const std::string bundle =
+      FirstEnvironment({"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"});
+  if (!bundle.empty()) {
+    curl_easy_setopt(curl, CURLOPT_CAINFO, bundle.c_str());
   }
   if (hop.head) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
   for (const std::string& header : hop.headers) AddHeader(header);

@@ -28,6 +28,9 @@ struct HttpResponse {
   std::string url;                             ///< the last one, after redirects
   std::map<std::string, std::string> headers;  ///< names in lower case; of the last response
   std::string body;
+
+  /// Empty when there is none. `name` in lower case.
+  std::string Header(const std::string& name) const;
 };
 
 /// The words for a response that is not a success: 401, 403, 404, 429, 5xx and the rest, naming the

@@ -13,8 +13,8 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "hub/download.h"
 #include "hub/http.h"
@@ -26,12 +26,9 @@ namespace {
 constexpr char kKeyHelp[] =
     "set NGC_API_KEY to a key made at https://org.ngc.nvidia.com/setup/api-keys";
 
-std::string FirstSet(std::initializer_list<const char*> names, const char* otherwise) {
-  for (const char* name : names) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return otherwise;
+std::string EnvironmentOr(const char* name, const char* otherwise) {
+  const std::string value = Environment(name);
+  return value.empty() ? otherwise : value;
 }
 
 std::string Base64(const std::string& text) {
@@ -62,23 +59,12 @@ Json ListIn(const Json& answer, std::initializer_list<const char*> keys) {
   return Json::array();
 }
 
-bool IsInside(const std::string& path) {
-  if (path.empty() || path.front() == '/' || path.find('\\') != std::string::npos) return false;
-  for (size_t begin = 0; begin <= path.size();) {
-    const size_t end = std::min(path.find('/', begin), path.size());
-    const std::string part = path.substr(begin, end - begin);
-    if (part.empty() || part == "." || part == "..") return false;
-    begin = end + 1;
-  }
-  return true;
-}
-
 class NgcRepository : public Repository {
  public:
   NgcRepository(const ModelSource& source, HubOptions options)
       : source_(source),
         options_(std::move(options)),
-        key_(FirstSet({"NGC_API_KEY", "NGC_CLI_API_KEY"}, "")) {
+        key_(FirstEnvironment({"NGC_API_KEY", "NGC_CLI_API_KEY"})) {
     const std::string team = source.team.empty() ? "" : source.team + "/";
     snapshot_.source = source.text;
     snapshot_.kind = SourceKindName(source.kind);
@@ -87,7 +73,7 @@ class NgcRepository : public Repository {
     snapshot_.revision = source.revision;
     snapshot_.commit = source.revision;  // a version does not change once it is published
     snapshot_.folder = options_.staging_folder;
-    const std::string endpoint = FirstSet({"NGC_ENDPOINT"}, "https://api.ngc.nvidia.com");
+    const std::string endpoint = EnvironmentOr("NGC_ENDPOINT", "https://api.ngc.nvidia.com");
     versions_url_ =
         key_.empty()
             ? fmt::format("{}/v2/models/{}/{}{}/versions", endpoint, source.org, team, source.name)
@@ -151,7 +137,7 @@ class NgcRepository : public Repository {
     HttpRequest request;
     request.url =
         fmt::format("{}?service=ngc&scope={}",
-                    FirstSet({"NGC_AUTH_ENDPOINT"}, "https://authn.nvidia.com/token"), group);
+                    EnvironmentOr("NGC_AUTH_ENDPOINT", "https://authn.nvidia.com/token"), group);
     if (!source_.team.empty()) request.url += fmt::format("&scope={}/{}", group, source_.team);
     request.headers = {"Accept: application/json",
                        "Authorization: Basic " + Base64("$oauthtoken:" + key_)};
@@ -225,7 +211,7 @@ class NgcRepository : public Repository {
     RepositoryFile file;
     file.path =
         entry.is_string() ? entry.get<std::string>() : TextAt(entry, {"path", "name", "fileName"});
-    if (!IsInside(file.path)) {
+    if (!IsInnerPath(file.path)) {
       return EnvironmentError(
           fmt::format("{}: NGC's list of files has an entry that cannot be right: {}", snapshot_.id,
                       ToJsonLine(entry)));

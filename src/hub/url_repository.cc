@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "hub/archive.h"
 #include "hub/archive_repository.h"
@@ -16,21 +16,9 @@
 namespace sg {
 namespace {
 
-std::string CacheFolder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return JoinPath(cache, "streamgauge");
-  const char* home = std::getenv("HOME");
-  return JoinPath(home == nullptr ? "/tmp" : home, ".cache/streamgauge");
-}
-
-std::string HeaderOf(const HttpResponse& response, const char* name) {
-  const auto header = response.headers.find(name);
-  return header == response.headers.end() ? "" : header->second;
-}
-
 /// `filename=` of Content-Disposition, without folders; empty: none.
 std::string OfferedName(const HttpResponse& response) {
-  const std::string header = HeaderOf(response, "content-disposition");
+  const std::string header = response.Header("content-disposition");
   size_t begin = header.find("filename=");
   if (begin == std::string::npos) return "";
   begin += std::string_view("filename=").size();
@@ -70,16 +58,16 @@ Result<RemoteFile> LookAt(HttpClient* client, const ModelSource& source) {
   if (file.name.empty()) {
     return UserError(fmt::format(
         "{}: is neither an .onnx nor a .zip, .tar or .tar.gz by its name{}", ShownUrl(source.url),
-        HeaderOf(response, "content-type").starts_with("text/html")
+        response.Header("content-type").starts_with("text/html")
             ? " and the server says that it is a web page; give the link of the file itself"
             : ""));
   }
   if (!answered) return file;
-  const std::string length = HeaderOf(response, "content-length");
+  const std::string length = response.Header("content-length");
   uint64_t size = 0;
   const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), size);
   if (error == std::errc() && end == length.data() + length.size()) file.size_bytes = size;
-  file.version = HeaderOf(response, "etag") + HeaderOf(response, "last-modified") + length;
+  file.version = response.Header("etag") + response.Header("last-modified") + length;
   return file;
 }
 
@@ -90,7 +78,7 @@ Result<std::unique_ptr<Repository>> OpenUrlRepository(const ModelSource& source,
   HttpClient client;
   SG_ASSIGN_OR_RETURN(const RemoteFile remote, LookAt(&client, source));
   const std::string key = Sha256(source.url + "\n" + remote.version).substr(0, 16);
-  const std::string folder = CacheFolder() + "/url/" + key;
+  const std::string folder = UserCacheFolder() + "/url/" + key;
   SG_RETURN_IF_ERROR(MakeFolders(folder));
   DownloadFile file;
   file.url = source.url;
