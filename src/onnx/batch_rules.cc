@@ -53,6 +53,7 @@ int BatchTracer::Elementwise(const Visit& visit) {
     if (carried != kNone && carried != own)
       return Blocked(visit, "combines values whose batch is at different axes");
     if (carried != kNone || own < 0) continue;
+    if (own >= rank) return Blocked(visit, "has shapes that do not fit together");
     const Shape* shape = ShapeOf(operand);
     const onnx::TensorProto* constant = index_.Constant(operand);
     const int64_t extent = shape != nullptr      ? (*shape)[static_cast<size_t>(own)]
@@ -101,7 +102,7 @@ int BatchTracer::Flatten(const Visit& visit) {
   if (in == nullptr) return Blocked(visit, "has a shape that could not be worked out");
   const auto rank = static_cast<int64_t>(in->size());
   int64_t split = IntegerAttribute(visit.node, "axis", 1);
-  split += split < 0 ? rank : 0;
+  split = std::clamp(split < 0 ? split + rank : split, int64_t{0}, rank);
   const auto axis = static_cast<size_t>(visit.axis);
   const bool leads = visit.axis < split
                          ? Product(*in, axis) == 1

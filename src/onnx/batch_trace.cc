@@ -221,6 +221,8 @@ int BatchTracer::AxisFromShape(const onnx::NodeProto& node) {
 
 int BatchTracer::AxisThrough(const Visit& visit) {
   const std::string& op = visit.node.op_type();
+  if (const int rank = Rank(visit.node.input(visit.from)); rank != kNone && visit.axis >= rank)
+    return Blocked(visit, "has shapes that do not fit together");
   if (TwoInputOperators().contains(op) && visit.node.input_size() < 2)
     return Blocked(visit, "lacks an input");
   if (ElementwiseOperators().contains(op)) return Elementwise(visit);
