@@ -99,7 +99,7 @@ TEST_F(CardBuilderTest, DemoModelIsDescribedFromItsOwnFiles) {
     EXPECT_EQ(card->name, "pedestrian-rtdetr");
     EXPECT_EQ(card->architecture, "RTDetrForObjectDetection");
     EXPECT_EQ(card->licence, "apache-2.0");
-    EXPECT_EQ(card->labels, (std::vector<std::string>{"person", "car"}));
+    EXPECT_EQ(card->labels, std::vector<std::string>{"person"});
     EXPECT_EQ(card->labels_source, "config.json id2label");
     EXPECT_DOUBLE_EQ(card->preprocessing.net_scale_factor, 1.0 / 255);
     EXPECT_TRUE(card->preprocessing.offsets.empty());
