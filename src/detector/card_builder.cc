@@ -69,7 +69,7 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
     return UserError(fmt::format("{}: is not a model's config (no JSON object)", config_path));
   }
   SG_RETURN_IF_ERROR(FillArchitecture(config, config_path, &card));
-  SG_RETURN_IF_ERROR(FillLabels(config, config_path, files, overrides, &card));
+  SG_RETURN_IF_ERROR(FillLabels({config, config_path, onnx, files, overrides}, &card));
   SG_RETURN_IF_ERROR(FillInput(onnx, &card));
   SG_RETURN_IF_ERROR(FillPreprocessing(files, &card));
   SG_RETURN_IF_ERROR(FillHead(onnx, config, &card));

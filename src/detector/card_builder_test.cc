@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "detector/label_file.h"
 
 namespace sg {
 namespace {
@@ -368,6 +369,34 @@ TEST_F(CardBuilderTest, VariantsAreChosenInTheirOrder) {
   EXPECT_NE(files.error().message.find("there are: model.onnx"), std::string::npos);
   Write("another.onnx", "x");
   EXPECT_EQ(BaseName(FindModelFiles(folder_)->onnx), "model.onnx");
+}
+
+TEST_F(CardBuilderTest, LabelsOfTheOnnxAndOfNamesFilesAreTaken) {
+  config_.erase("id2label");
+  config_.erase("label2id");
+  onnx_.metadata["names"] = "{0: 'person', 1: 'car'}";
+  Result<ModelCard> card = Build();
+  ASSERT_TRUE(card.ok()) << card.error().message;
+  EXPECT_EQ(card->labels, (std::vector<std::string>{"person", "car"}));
+  EXPECT_EQ(card->labels_source, "the ONNX's metadata names");
+  onnx_.metadata.clear();
+  Write("coco.names", "pedestrian\nbus\n");
+  card = Build();
+  ASSERT_TRUE(card.ok()) << card.error().message;
+  EXPECT_EQ(card->labels, (std::vector<std::string>{"pedestrian", "bus"}));
+  EXPECT_EQ(card->labels_source, "coco.names");
+}
+
+TEST(LabelMap, PythonsAndJsonsNotationsAreRead) {
+  using Map = std::map<int, std::string>;
+  EXPECT_EQ(*ParseLabelMap("{0: 'a', 2: \"b's\"}", "x"), (Map{{0, "a"}, {2, "b's"}}));
+  EXPECT_EQ(*ParseLabelMap("{\"0\":\"a\",\"1\":\"it\\'s\"}", "x"), (Map{{0, "a"}, {1, "it's"}}));
+  EXPECT_EQ(*ParseLabelMap("['a', 'b',]", "x"), (Map{{0, "a"}, {1, "b"}}));
+  for (const char* text :
+       {"", "{}", "{0: a}", "{-1: 'a'}", "{0: 'a', 0: 'b'}", "{0 'a'}", "{0: 'a'", "{0: 'a'} x",
+        "__import__('os')", "{999999999: 'a'}", "'a'"}) {
+    EXPECT_FALSE(ParseLabelMap(text, "x").ok()) << text;
+  }
 }
 
 TEST_F(CardBuilderTest, SourcesThatAreNoModelAreNamed) {

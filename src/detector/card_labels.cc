@@ -88,6 +88,27 @@ void TakeLabels(const LabelMap& map, const std::string& source, ModelCard* card)
   }
 }
 
+/// labels.txt, classes.txt or the one .names file beside the model; empty when there is none. Two
+/// .names files are no answer.
+Result<std::string> FindLabelFile(const ModelFiles& files) {
+  const std::string onnx_folder = ParentFolder(AbsolutePath(files.onnx));
+  for (const std::string& folder : {onnx_folder, files.config_folder}) {
+    for (const char* name : {"labels.txt", "classes.txt"}) {
+      if (const std::string path = JoinPath(folder, name); FileExists(path)) return path;
+    }
+    SG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+    std::string found;
+    int count = 0;
+    for (const std::string& name : names) {
+      if (!name.ends_with(".names")) continue;
+      found = JoinPath(folder, name);
+      ++count;
+    }
+    if (count == 1) return found;
+  }
+  return std::string();
+}
+
 }  // namespace
 
 Status FillArchitecture(const Json& config, const std::string& config_path, ModelCard* card) {
@@ -101,8 +122,8 @@ Status FillArchitecture(const Json& config, const std::string& config_path, Mode
   return CheckArchitecture(card->architecture, config_path);
 }
 
-Status FillLabels(const Json& config, const std::string& config_path, const ModelFiles& files,
-                  const CardOverrides& overrides, ModelCard* card) {
+Status FillLabels(const LabelSources& sources, ModelCard* card) {
+  const CardOverrides& overrides = sources.overrides;
   if (!overrides.labels_file.empty()) {
     SG_ASSIGN_OR_RETURN(card->labels, ReadLabelFile(overrides.labels_file));
     card->labels_source = "--labels " + overrides.labels_file;
@@ -112,24 +133,31 @@ Status FillLabels(const Json& config, const std::string& config_path, const Mode
   constexpr std::pair<const char*, Reader> kReaders[] = {
       {"id2label", FromId2Label}, {"label2id", FromLabel2Id}, {"names", FromNames}};
   for (const auto& [key, reader] : kReaders) {
-    const auto map = config.find(key);
-    if (map == config.end() || !(map->is_object() || map->is_array()) || map->empty()) continue;
-    SG_ASSIGN_OR_RETURN(const LabelMap labels, reader(*map, config_path));
+    const auto map = sources.config.find(key);
+    if (map == sources.config.end() || !(map->is_object() || map->is_array()) || map->empty()) {
+      continue;
+    }
+    SG_ASSIGN_OR_RETURN(const LabelMap labels, reader(*map, sources.config_path));
     TakeLabels(labels, std::string("config.json ") + key, card);
     return OkStatus();
   }
-  const std::string onnx_folder = ParentFolder(AbsolutePath(files.onnx));
-  for (const std::string& folder : {onnx_folder, files.config_folder}) {
-    const std::string path = JoinPath(folder, "labels.txt");
-    if (!FileExists(path)) continue;
-    SG_ASSIGN_OR_RETURN(card->labels, ReadLabelFile(path));
-    card->labels_source = "labels.txt";
+  if (const auto names = sources.onnx.metadata.find("names");
+      names != sources.onnx.metadata.end()) {
+    SG_ASSIGN_OR_RETURN(const LabelMap labels,
+                        ParseLabelMap(names->second, sources.onnx.path + " metadata names"));
+    TakeLabels(labels, "the ONNX's metadata names", card);
     return OkStatus();
   }
-  return UserError(fmt::format(
-      "{}: has no id2label, label2id or names, and there is no labels.txt beside the model; give "
-      "the labels with --labels FILE, one a line",
-      config_path));
+  SG_ASSIGN_OR_RETURN(const std::string path, FindLabelFile(sources.files));
+  if (path.empty()) {
+    return UserError(fmt::format(
+        "{}: has no id2label, label2id or names, and there is no labels.txt beside the model; give "
+        "the labels with --labels FILE, one a line",
+        sources.config_path));
+  }
+  SG_ASSIGN_OR_RETURN(card->labels, ReadLabelFile(path));
+  card->labels_source = BaseName(path);
+  return OkStatus();
 }
 
 }  // namespace sg

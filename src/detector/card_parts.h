@@ -12,9 +12,18 @@ namespace sg {
 /// Architecture and task of config.json.
 Status FillArchitecture(const Json& config, const std::string& config_path, ModelCard* card);
 
-/// Labels of --labels, else of config.json (id2label, label2id, names), else of labels.txt.
-Status FillLabels(const Json& config, const std::string& config_path, const ModelFiles& files,
-                  const CardOverrides& overrides, ModelCard* card);
+/// Where labels may be.
+struct LabelSources {
+  const Json& config;
+  const std::string& config_path;
+  const OnnxSummary& onnx;
+  const ModelFiles& files;
+  const CardOverrides& overrides;
+};
+
+/// Labels of --labels, else of config.json (id2label, label2id, names), else of the ONNX's metadata
+/// (names), else of labels.txt, classes.txt or a .names file beside the model.
+Status FillLabels(const LabelSources& sources, ModelCard* card);
 
 /// The input's name and, where the graph fixes them, its size.
 Status FillInput(const OnnxSummary& onnx, ModelCard* card);

@@ -19,11 +19,13 @@ struct ArchiveLimits {
 /// True for the file names that UnpackArchive takes.
 bool IsArchiveName(const std::string& file_name);
 
-/// Unpacks into `folder` (made; unpacked beside it and renamed, so it is whole or absent) and
-/// returns the files' paths relative to it, sorted. Refused, with nothing left behind: absolute
-/// paths, "..", links of both kinds, devices, two entries of one name, names that differ by case
-/// only, more than the limits, a damaged or encrypted archive. kUser for what the archive is,
-/// kEnvironment for a full or read-only disk.
+/// Unpacks into `folder` (made; unpacked into `folder`.part and renamed, so it is whole or absent)
+/// and returns the files' paths relative to it, sorted. Files get mode 0644 less the umask; macOS's
+/// __MACOSX is left out. Refused, with nothing left behind: absolute paths, "..", links of both
+/// kinds, devices, two entries of one name, names that differ by case only or are not plain UTF-8,
+/// more than the limits, a damaged, cut-off or encrypted archive, one gzipped file. kUser for what
+/// the archive is, kEnvironment for a full or read-only disk, kInterrupted for Ctrl-C. One thread
+/// per folder.
 Result<std::vector<std::string>> UnpackArchive(const std::string& archive,
                                                const std::string& folder,
                                                const ArchiveLimits& limits = {});

@@ -114,6 +114,7 @@ Result<OnnxSummary> Summarize(const GraphFile& file) {
   summary.external_files.assign(facts.external_files.begin(), facts.external_files.end());
   summary.has_external_data = !facts.external_files.empty();
 
+  for (const auto& entry : model.metadata_props()) summary.metadata[entry.key()] = entry.value();
   summary.ir_version = model.ir_version();
   for (const auto& opset : model.opset_import()) {
     if (IsDefaultDomain(opset.domain())) summary.opset = opset.version();

@@ -47,6 +47,7 @@ struct OnnxSummary {
   std::vector<std::string> function_domains;     ///< of functions that the model itself defines
   std::map<std::string, uint64_t> weight_bytes;  ///< by element type
   std::vector<std::string> external_files;       ///< sorted, relative to the model's folder
+  std::map<std::string, std::string> metadata;   ///< metadata_props, as the exporter wrote them
   bool has_external_data = false;
   uint64_t size_bytes = 0;  ///< of the .onnx file alone
   std::string sha256;       ///< of the .onnx file alone

@@ -372,7 +372,8 @@ TEST(ReportChartsTest, DrawTheDashedLinesOfTheirFigures) {
 
 TEST(ReportToolsTest, AMissingToolIsNamedWithItsPackage) {
   const TemporaryFolder folder;
-  const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+  const char* own_path = std::getenv("PATH");
+  const std::string path = own_path == nullptr ? "" : own_path;
   ::setenv("PATH", folder.path().c_str(), 1);
   const Status status = CheckReportTools();
   ::setenv("PATH", path.c_str(), 1);
