@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "hub/ngc_source.h"
 #include "hub/url.h"
 
 namespace sg {
@@ -128,32 +129,6 @@ Result<ModelSource> FromHuggingFaceUrl(const std::string& text, const Url& url) 
   return source;
 }
 
-Result<ModelSource> FromNgcUrl(const std::string& text, const Url& url) {
-  ModelSource source;
-  source.kind = SourceKind::kNgc;
-  const std::vector<std::string> parts = SplitPath(PercentDecoded(url.path));
-  for (size_t i = 0; i + 1 < parts.size(); ++i) {
-    if (parts[i] == "orgs" && source.org.empty()) source.org = parts[i + 1];
-    if (parts[i] == "teams" && source.team.empty()) source.team = parts[i + 1];
-    if (parts[i] == "models" && source.name.empty()) source.name = parts[i + 1];
-  }
-  source.revision = url.QueryValue("version");
-  // An older form puts the version behind the name: …/models/NAME:VERSION.
-  if (const size_t colon = source.name.find(':'); colon != std::string::npos) {
-    if (source.revision.empty()) source.revision = source.name.substr(colon + 1);
-    source.name.erase(colon);
-  }
-  if (source.org.empty() || source.name.empty()) {
-    return NotUnderstood(text, "names no model (…/orgs/ORG/[teams/TEAM/]models/NAME)");
-  }
-  for (const std::string* part : {&source.org, &source.team, &source.name, &source.revision}) {
-    if (!part->empty() && !IsIdPart(*part)) {
-      return NotUnderstood(text, fmt::format("'{}' cannot be part of an NGC model's id", *part));
-    }
-  }
-  return source;
-}
-
 Result<ModelSource> FromLocal(const std::string& text, const std::string& path) {
   ModelSource source;
   source.path = path;
@@ -185,7 +160,11 @@ Result<ModelSource> FromUrl(const std::string& text) {
     return NotUnderstood(text, fmt::format("{}:// is not supported", url.scheme));
   }
   if (IsHuggingFaceHost(url)) return FromHuggingFaceUrl(text, url);
-  if (url.host == "catalog.ngc.nvidia.com") return FromNgcUrl(text, url);
+  if (const std::optional<ModelSource> ngc = ParseNgcUrl(url)) return *ngc;
+  if (IsNgcCatalog(url)) {
+    return NotUnderstood(
+        text, "names no model of NGC (…/orgs/ORG/[teams/TEAM/]models/NAME?version=VERSION)");
+  }
   ModelSource source;
   source.kind = SourceKind::kUrl;
   source.url = text;
@@ -211,7 +190,8 @@ Result<ModelSource> Understand(const std::string& text) {
   if (text.starts_with("file:/")) return FromLocal(text, PercentDecoded(text.substr(5)));
   if (FolderExists(text) || FileExists(text) || LooksLikePath(text)) return FromLocal(text, text);
   // A URL typed without its scheme.
-  for (const char* host : {"huggingface.co/", "hf.co/", "catalog.ngc.nvidia.com/"}) {
+  for (const char* host :
+       {"huggingface.co/", "hf.co/", "catalog.ngc.nvidia.com/", "ngc.nvidia.com/"}) {
     if (text.starts_with(host)) return FromUrl("https://" + text);
   }
   if (const std::optional<ModelSource> source = FromId(text)) return *source;

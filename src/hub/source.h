@@ -23,15 +23,15 @@ struct ModelSource {
   std::string name;      ///< Hugging Face, NGC: the model's; URL: the file's
   std::string revision;  ///< Hugging Face: branch, tag or commit; NGC: version. Empty: none asked
   std::string folder;    ///< Hugging Face: the folder a /tree/ URL points at; empty: the top
-  std::string file;      ///< Hugging Face: the file a /blob/ or /resolve/ URL points at
+  std::string file;      ///< Hugging Face, NGC: the file that the URL points at; empty: none
   std::string url;       ///< kUrl
   std::string path;      ///< local kinds
 };
 
 /// Understands a Hugging Face id (org/name, org/name@revision), its URLs (huggingface.co, hf.co,
-/// the host of HF_ENDPOINT; /tree/, /blob/, /resolve/), an NGC catalog URL, an http(s) or file URL,
-/// a local folder or file. A local path that exists wins over an id of the same form. kUser for
-/// everything else: nothing is guessed. Looks at the file system for existence only.
+/// the host of HF_ENDPOINT; /tree/, /blob/, /resolve/), a URL of NGC's catalog or API, an http(s)
+/// or file URL, a local folder or file. A local path that exists wins over an id of the same form.
+/// kUser for everything else: nothing is guessed. Looks at the file system for existence only.
 Result<ModelSource> ParseSource(const std::string& text);
 
 /// "Hugging Face", "NGC", …

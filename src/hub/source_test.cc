@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "base/files.h"
 #include "base/testing.h"
@@ -71,7 +73,56 @@ TEST(Source, NgcUrlsWithAndWithoutTeamAndVersion) {
   const ModelSource plain = Parsed("https://catalog.ngc.nvidia.com/orgs/nvidia/models/peoplenet");
   EXPECT_EQ(plain.team, "");
   EXPECT_EQ(plain.revision, "");
-  EXPECT_EQ(Parsed("https://catalog.ngc.nvidia.com/orgs/o/models/m:1.0").revision, "1.0");
+}
+
+/// org/team/name:version, and " FILE" when it names one.
+std::string IdOf(const ModelSource& source) {
+  return source.org + "/" + source.team + "/" + source.name + ":" + source.revision +
+         (source.file.empty() ? "" : " " + source.file);
+}
+
+TEST(Source, EveryFormOfAnNgcUrlIsUnderstood) {
+  const std::string catalog = "https://catalog.ngc.nvidia.com/orgs/";
+  const std::string api = "https://api.ngc.nvidia.com/v2/";
+  for (const auto& [url, is] : std::vector<std::pair<std::string, std::string>>{
+           {catalog + "o/teams/t/models/m", "o/t/m:"},
+           {catalog + "o/teams/t/models/m/files?version=1.0&tab=x", "o/t/m:1.0"},
+           {catalog + "o/teams/t/models/m?version=1.0", "o/t/m:1.0"},
+           {catalog + "o/models/m/version", "o//m:"},
+           {catalog + "o/models/m:1.0", "o//m:1.0"},
+           {catalog + "o/t/models/m", "o/t/m:"},
+           {catalog + "o/t/models/m/-", "o/t/m:"},
+           {catalog + "o/t/models/m/deployable_v1.0/", "o/t/m:deployable_v1.0"},
+           {catalog + "o/t/models/m/v1.2/download-file?path=a/b.onnx", "o/t/m:v1.2 a/b.onnx"},
+           {catalog + "no-team/models/m--x.", "no-team//m--x.:"},
+           {"https://ngc.nvidia.com/catalog/models/o:t:m/files?version=2", "o/t/m:2"},
+           {"ngc.nvidia.com/catalog/models/o:m", "o//m:"},
+           {api + "models/o/t/m/versions/v2/zip", "o/t/m:v2"},
+           {api + "models/o/m/versions/v2/files/a/b.onnx", "o//m:v2 a/b.onnx"},
+           {api + "models/o/t/m/versions/v2/files", "o/t/m:v2"},
+           {api + "models/o/t/m/versions", "o/t/m:"},
+           {api + "org/o/team/t/models/m/versions/v2/files/a.onnx", "o/t/m:v2 a.onnx"},
+           {api + "org/o/models/m/versions/v2/zip", "o//m:v2"},
+           {api + "org/o/team/t/models/m/v2/files", "o/t/m:v2"},
+           {api + "models/org/o/team/t/m/v2/files?redirect=true&path=a%2Fb.onnx",
+            "o/t/m:v2 a/b.onnx"},
+           {api + "models/org/o/m/v2/files?path=a.onnx", "o//m:v2 a.onnx"}}) {
+    const ModelSource source = Parsed(url);
+    EXPECT_EQ(source.kind, SourceKind::kNgc) << url;
+    EXPECT_EQ(IdOf(source), is) << url;
+  }
+}
+
+TEST(Source, OtherAddressesOfNgcsHostAreUrls) {
+  EXPECT_EQ(Parsed("https://api.ngc.nvidia.com/v3/a.onnx").kind, SourceKind::kUrl);
+  EXPECT_EQ(Parsed("https://api.ngc.nvidia.com/v2/resources/o/r/versions/1/files/a.zip").kind,
+            SourceKind::kUrl);
+  EXPECT_EQ(Parsed("https://ngc.example.com/v2/models/o/m/versions/1/files/a.onnx").kind,
+            SourceKind::kUrl);
+  setenv("NGC_CLI_API_URL", "ngc.example.com/", 1);
+  EXPECT_EQ(Parsed("https://ngc.example.com/v2/models/o/m/versions/1/files/a.onnx").kind,
+            SourceKind::kNgc);
+  unsetenv("NGC_CLI_API_URL");
 }
 
 TEST(Source, LocalPathsWinWhenTheyExist) {
@@ -85,31 +136,40 @@ TEST(Source, LocalPathsWinWhenTheyExist) {
 }
 
 TEST(Source, NothingElseIsGuessedAt) {
-  for (const char* text : {"",
-                           "the RT-DETR model",
-                           "rtdetr",
-                           "a/b/c",
-                           "a//b",
-                           "/a",
-                           "./missing",
-                           "models/x.onnx",
-                           "a/b@",
-                           "a/b@../c",
-                           "-a/b",
-                           "a/b.",
-                           "a/..",
-                           "ftp://host/x.onnx",
-                           "s3://bucket/x.onnx",
-                           "https://",
-                           "https://huggingface.co/a",
-                           "https://huggingface.co/datasets/a/b",
-                           "https://huggingface.co/a/b/resolve/main",
-                           "https://huggingface.co/a/b/tree",
-                           "https://catalog.ngc.nvidia.com/orgs/nvidia",
-                           "file://elsewhere/x.onnx",
-                           "a/b\n",
-                           "download yolov8 please",
-                           "ä/ö"}) {
+  for (const char* text :
+       {"",
+        "the RT-DETR model",
+        "rtdetr",
+        "a/b/c",
+        "a//b",
+        "/a",
+        "./missing",
+        "models/x.onnx",
+        "a/b@",
+        "a/b@../c",
+        "-a/b",
+        "a/b.",
+        "a/..",
+        "ftp://host/x.onnx",
+        "s3://bucket/x.onnx",
+        "https://",
+        "https://huggingface.co/a",
+        "https://huggingface.co/datasets/a/b",
+        "https://huggingface.co/a/b/resolve/main",
+        "https://huggingface.co/a/b/tree",
+        "https://catalog.ngc.nvidia.com/orgs/nvidia",
+        "https://catalog.ngc.nvidia.com/orgs/nvidia/containers/deepstream",
+        "https://catalog.ngc.nvidia.com/orgs/o/models/",
+        "https://catalog.ngc.nvidia.com/orgs/../models/m",
+        "https://catalog.ngc.nvidia.com/orgs/o/models/m%2F..%2Fx",
+        "https://catalog.ngc.nvidia.com/orgs/o/models/m?version=1/../2",
+        "https://catalog.ngc.nvidia.com/orgs/o/t/models/m/1/download-file?path=../x",
+        "https://ngc.nvidia.com/catalog/models/m",
+        "https://ngc.nvidia.com/setup/api-key",
+        "file://elsewhere/x.onnx",
+        "a/b\n",
+        "download yolov8 please",
+        "ä/ö"}) {
     const Result<ModelSource> source = ParseSource(text);
     ASSERT_FALSE(source.ok()) << text;
     EXPECT_EQ(source.error().kind, ErrorKind::kUser) << text;
