@@ -124,13 +124,13 @@ class Import(Case):
             self.assertEqual(done.returncode, 0, block + done.stderr)
 
     def test_second_import_repeats_nothing(self):
-        again = import_model(MODEL, "--video", short_clip(), "--out", self.shared, *SHORT, timeout=30)
+        again = import_model(MODEL, "--video", short_clip(), "--out", self.shared, *SHORT, timeout=120)
         self.assertEqual(again.returncode, 0, again.stderr)
         for step in ["4", "5", "6", "7 Run 1", "7 Run 2", "8"]:
             self.assertRegex(again.stdout, rf"\[Step {step}\] completed in .*\(earlier")
 
     def test_json_goes_to_stdout_alone(self):
-        again = import_model(MODEL, "--video", short_clip(), "--out", self.shared, *SHORT, "--json", timeout=30)
+        again = import_model(MODEL, "--video", short_clip(), "--out", self.shared, *SHORT, "--json", timeout=120)
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(json.loads(again.stdout)["model_name"], "pedestrian-rtdetr")
         self.assertIn("[Step 8]", again.stderr)
