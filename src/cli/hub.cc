@@ -44,22 +44,30 @@ void SaySnapshot(const Console& console, const ModelSnapshot& snapshot) {
   }
 }
 
-Status List(const HubCommandOptions& options) {
+/// What ls and get do with a source once it is looked up.
+using Act = Status (*)(const HubCommandOptions&, const Console&, Repository*);
+
+Status LookUp(const HubCommandOptions& options, const char* would, Act act) {
   SetUpLog(options.common.verbose);
   const Console console(options.common);
   if (options.common.dry_run) {
     SG_RETURN_IF_ERROR(ParseSource(options.source).status());
-    console.Say(fmt::format("would list the files of {}", options.source));
+    console.Say(fmt::format(fmt::runtime(would), options.source));
     return OkStatus();
   }
   SG_ASSIGN_OR_RETURN(const std::unique_ptr<Repository> repository,
                       OpenSource(options.source, options.revision, "", console));
   SaySnapshot(console, repository->snapshot());
-  for (const RepositoryFile& file : repository->files()) {
-    console.Say(fmt::format("{:>14}  {}", file.size_bytes, file.path));
-  }
+  SG_RETURN_IF_ERROR(act(options, console, repository.get()));
   if (options.common.json) {
     std::fputs(ToJsonText(ToJson(repository->snapshot(), repository->files())).c_str(), stdout);
+  }
+  return OkStatus();
+}
+
+Status List(const HubCommandOptions&, const Console& console, Repository* repository) {
+  for (const RepositoryFile& file : repository->files()) {
+    console.Say(fmt::format("{:>14}  {}", file.size_bytes, file.path));
   }
   return OkStatus();
 }
@@ -79,30 +87,17 @@ Status CheckSafeTensors(const std::string& folder, const std::vector<std::string
   return OkStatus();
 }
 
-Status Get(const HubCommandOptions& options) {
-  SetUpLog(options.common.verbose);
-  const Console console(options.common);
-  if (options.common.dry_run) {
-    SG_RETURN_IF_ERROR(ParseSource(options.source).status());
-    console.Say(fmt::format("would fetch the files of {} that an import needs", options.source));
-    return OkStatus();
-  }
-  SG_ASSIGN_OR_RETURN(const std::unique_ptr<Repository> repository,
-                      OpenSource(options.source, options.revision, "", console));
-  SaySnapshot(console, repository->snapshot());
+Status Get(const HubCommandOptions& options, const Console& console, Repository* repository) {
   if (options.all || !options.paths.empty()) {
     const std::vector<std::string> paths = options.all ? AllPaths(*repository) : options.paths;
     SG_RETURN_IF_ERROR(repository->Fetch(paths));
     SG_RETURN_IF_ERROR(CheckSafeTensors(repository->snapshot().folder, paths));
   } else {
     SG_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                        FetchOnnxOrWeights(repository.get(), options.variant, console));
+                        FetchOnnxOrWeights(repository, options.variant, console));
     for (const std::string& file : files) console.Say(file);
   }
   console.Say(repository->snapshot().folder);
-  if (options.common.json) {
-    std::fputs(ToJsonText(ToJson(repository->snapshot(), repository->files())).c_str(), stdout);
-  }
   return OkStatus();
 }
 
@@ -112,17 +107,19 @@ void AddHubCommand(CLI::App* app, CommandRun* run) {
   CLI::App* hub = app->add_subcommand("hub", "List or fetch a model's files (ls, get)");
   hub->require_subcommand(1);
   auto options = std::make_shared<HubCommandOptions>();
-  const auto add = [&](const char* name, const char* words,
-                       Status (*act)(const HubCommandOptions&)) {
+  const auto add = [&](const char* name, const char* words, const char* would, Act act) {
     CLI::App* command = hub->add_subcommand(name, words);
     command->add_option("source", options->source, "Where the model is, as for import")->required();
     command->add_option("--revision", options->revision, "Branch, tag or commit");
     AddCommonFlags(command, &options->common);
-    command->callback([options, run, act] { *run = [options, act] { return act(*options); }; });
+    command->callback([options, run, would, act] {
+      *run = [options, would, act] { return LookUp(*options, would, act); };
+    });
     return command;
   };
-  add("ls", "List a model's files with their sizes", List);
-  CLI::App* get = add("get", "Fetch the files that an import needs", Get);
+  add("ls", "List a model's files with their sizes", "would list the files of {}", List);
+  CLI::App* get = add("get", "Fetch the files that an import needs",
+                      "would fetch the files of {} that an import needs", Get);
   get->add_option("paths", options->paths, "Only these files");
   get->add_option("--variant", options->variant,
                   "fp16, fp32, int8, int4, quantized or a file name");

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "base/environment.h"
@@ -46,10 +45,7 @@ Status FetchExternal(Repository* repository, const FileSelection& selection) {
   std::vector<std::string> wanted;
   for (const std::string& name : names) {
     const std::string path = folder == "." ? name : folder + "/" + name;
-    const bool is_listed =
-        std::any_of(repository->files().begin(), repository->files().end(),
-                    [&](const RepositoryFile& file) { return file.path == path; });
-    if (is_listed) wanted.push_back(path);
+    if (repository->Find(path) != nullptr) wanted.push_back(path);
   }
   return repository->Fetch(wanted);
 }

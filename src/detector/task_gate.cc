@@ -56,8 +56,6 @@ constexpr Task kOtherArchitectures[] = {
 /// https://huggingface.co/tasks; what is not listed here is refused by its own name.
 constexpr const char* kDetectionTags[] = {"object-detection", "zero-shot-object-detection"};
 
-bool EndsWith(const std::string& text, const char* end) { return text.ends_with(end); }
-
 Error NotADetector(const std::string& where, const std::string& what, const std::string& words) {
   return UnsupportedError(
       fmt::format("{}: {} is {}, not object detection; only detectors can be imported, give one",
@@ -121,13 +119,13 @@ Status CheckArchitecture(const std::string& architecture, const std::string& whe
     if (architecture.find(name) != std::string::npos) return NeedsText(where, architecture);
   }
   for (const char* suffix : kDetectionSuffixes) {
-    if (EndsWith(architecture, suffix)) return OkStatus();
+    if (architecture.ends_with(suffix)) return OkStatus();
   }
   for (const char* name : kDetectors) {
     if (architecture == name) return OkStatus();
   }
   for (const Task& task : kOtherArchitectures) {
-    if (EndsWith(architecture, task.name)) return NotADetector(where, architecture, task.words);
+    if (architecture.ends_with(task.name)) return NotADetector(where, architecture, task.words);
   }
   return UnsupportedError(fmt::format(
       "{}: {} is not an object detector that is known; its name should end in ForObjectDetection",

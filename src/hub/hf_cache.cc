@@ -44,12 +44,6 @@ std::string FirstSet(std::initializer_list<std::string> values) {
   return "";
 }
 
-bool IsHex(const std::string& text, size_t length) {
-  return text.size() == length && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
-
 RepositoryFile CachedFile(const fs::path& path, const fs::path& root) {
   RepositoryFile file;
   file.path = path.lexically_relative(root).string();
@@ -153,6 +147,12 @@ Status HfCache::LinkFile(const std::string& commit, const std::string& path,
     return OkStatus();
   }
   return CopyFileAtomic(BlobPath(etag), link);
+}
+
+bool IsHex(const std::string& text, size_t length) {
+  return text.size() == length && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
 }
 
 bool IsCommit(const std::string& revision) { return IsHex(revision, 40); }

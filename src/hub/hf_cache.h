@@ -57,7 +57,9 @@ class HfCache {
   std::string folder_;
 };
 
-/// 40 hex digits.
+/// So many lower-case hex digits, and nothing else.
+bool IsHex(const std::string& text, size_t length);
+/// 40 of them.
 bool IsCommit(const std::string& revision);
 
 }  // namespace sg

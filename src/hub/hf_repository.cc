@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/files.h"
 #include "hub/download.h"
 #include "hub/http.h"
@@ -92,9 +90,8 @@ class HfRepository : public Repository {
     std::vector<DownloadFile> downloads;
     std::vector<const RepositoryFile*> links;
     for (const std::string& path : paths) {
-      const auto file = std::find_if(files_.begin(), files_.end(),
-                                     [&](const RepositoryFile& f) { return f.path == path; });
-      if (file == files_.end()) {
+      const RepositoryFile* file = Find(path);
+      if (file == nullptr) {
         return UserError(fmt::format("{}: has no file {}", Where(), path));
       }
       if (cache_.Has(snapshot_.commit, path)) continue;
@@ -103,11 +100,9 @@ class HfRepository : public Repository {
             fmt::format("{}: {} is not in the cache, and {}", Where(), path, offline_reason_));
       }
       downloads.push_back(ToDownload(*file));
-      links.push_back(&*file);
+      links.push_back(file);
     }
     if (!downloads.empty()) {
-      SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(downloads.front().path)));
-      SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(downloads.front().lock_path)));
       DownloadOptions download_options;
       download_options.token = environment_.token;
       download_options.explain = [this](const HttpResponse& response) { return Explain(response); };
@@ -243,11 +238,7 @@ class HfRepository : public Repository {
       file.size_bytes = lfs->value("size", file.size_bytes);
       file.git_sha1.clear();  // of the pointer, not of the contents
     }
-    const auto is_hash = [](const std::string& hash, size_t length) {
-      return hash.size() == length &&
-             hash.find_first_not_of("0123456789abcdef") == std::string::npos;
-    };
-    if (!IsInnerPath(file.path) || !(is_hash(file.sha256, 64) || is_hash(file.git_sha1, 40))) {
+    if (!IsInnerPath(file.path) || !(IsHex(file.sha256, 64) || IsHex(file.git_sha1, 40))) {
       return EnvironmentError(
           fmt::format("{}: the hub's list of files has an entry that cannot be right: {}", Where(),
                       ToJsonLine(entry)));

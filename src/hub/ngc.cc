@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/files.h"
 #include "hub/archive.h"
 #include "hub/archive_repository.h"
@@ -53,9 +51,8 @@ class NgcRepository : public Repository {
   Status Fetch(const std::vector<std::string>& paths) override {
     std::vector<DownloadFile> downloads;
     for (const std::string& path : paths) {
-      const auto file = std::find_if(files_.begin(), files_.end(),
-                                     [&](const RepositoryFile& f) { return f.path == path; });
-      if (file == files_.end()) {
+      const RepositoryFile* file = Find(path);
+      if (file == nullptr) {
         return UserError(fmt::format("{}: has no file {}", snapshot_.id, path));
       }
       DownloadFile download;

@@ -49,6 +49,13 @@ Result<std::unique_ptr<Repository>> OpenLocal(const ModelSource& source,
 
 }  // namespace
 
+const RepositoryFile* Repository::Find(const std::string& path) const {
+  for (const RepositoryFile& file : files()) {
+    if (file.path == path) return &file;
+  }
+  return nullptr;
+}
+
 Result<std::unique_ptr<Repository>> OpenRepository(const ModelSource& source,
                                                    const HubOptions& options) {
   if (!options.revision.empty() && source.kind != SourceKind::kHuggingFace) {

@@ -47,6 +47,8 @@ class Repository {
   virtual ~Repository() = default;
   virtual const ModelSnapshot& snapshot() const = 0;
   virtual const std::vector<RepositoryFile>& files() const = 0;
+  /// The listed file of that path; null when there is none.
+  const RepositoryFile* Find(const std::string& path) const;
   /// Makes the files be under snapshot().folder. Those already there cost nothing.
   virtual Status Fetch(const std::vector<std::string>& paths) = 0;
 };

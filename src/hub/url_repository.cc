@@ -79,7 +79,6 @@ Result<std::unique_ptr<Repository>> OpenUrlRepository(const ModelSource& source,
   SG_ASSIGN_OR_RETURN(const RemoteFile remote, LookAt(&client, source));
   const std::string key = Sha256(source.url + "\n" + remote.version).substr(0, 16);
   const std::string folder = UserCacheFolder() + "/url/" + key;
-  SG_RETURN_IF_ERROR(MakeFolders(folder));
   DownloadFile file;
   file.url = source.url;
   file.path = JoinPath(folder, remote.name);

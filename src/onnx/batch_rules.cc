@@ -37,7 +37,24 @@ std::optional<size_t> AxisAfterReshape(const std::vector<int64_t>& in, size_t ax
   return std::nullopt;
 }
 
+/// The attribute "axis" (0 by default), counted from the front.
+int64_t AxisAttribute(const onnx::NodeProto& node, int rank) {
+  const int64_t axis = IntegerAttribute(node, "axis", 0);
+  return axis < 0 ? axis + rank : axis;
+}
+
 }  // namespace
+
+int BatchTracer::SameInAllInputs(const Visit& visit) {
+  for (int i = 0; i < visit.node.input_size(); ++i) {
+    const int carried = AxisOf(visit.node.input(i));
+    if (carried == kNone)
+      NeedFollow(visit, i, visit.axis);
+    else if (carried != visit.axis)
+      return Blocked(visit, "combines values whose batch is at different axes");
+  }
+  return visit.axis;
+}
 
 int BatchTracer::Elementwise(const Visit& visit) {
   const Shape* out = OutputShape(visit);
@@ -152,17 +169,9 @@ int BatchTracer::Unsqueeze(const Visit& visit) {
 
 int BatchTracer::Concat(const Visit& visit) {
   const int rank = Rank(visit.node.input(visit.from));
-  int64_t along = IntegerAttribute(visit.node, "axis", 0);
-  along += along < 0 ? rank : 0;
+  const int64_t along = AxisAttribute(visit.node, rank);
   if (along == visit.axis) return Blocked(visit, "joins values along the batch axis");
-  for (int i = 0; i < visit.node.input_size(); ++i) {
-    const int carried = AxisOf(visit.node.input(i));
-    if (carried == kNone)
-      NeedFollow(visit, i, visit.axis);
-    else if (carried != visit.axis)
-      return Blocked(visit, "combines values whose batch is at different axes");
-  }
-  return visit.axis;
+  return SameInAllInputs(visit);
 }
 
 int BatchTracer::Slice(const Visit& visit) {
@@ -201,8 +210,7 @@ int BatchTracer::Slice(const Visit& visit) {
 
 int BatchTracer::Gather(const Visit& visit) {
   const int rank = Rank(visit.node.input(0));
-  int64_t along = IntegerAttribute(visit.node, "axis", 0);
-  along += along < 0 ? rank : 0;
+  const int64_t along = AxisAttribute(visit.node, rank);
   const int indices_axis = AxisOf(visit.node.input(1));
   if (visit.from == 1) return static_cast<int>(along) + indices_axis;
   if (along == visit.axis) return Blocked(visit, "picks single pictures out of the batch");
@@ -214,18 +222,10 @@ int BatchTracer::Gather(const Visit& visit) {
 
 int BatchTracer::GatherAlong(const Visit& visit) {
   const int rank = Rank(visit.node.input(visit.from));
-  int64_t along = IntegerAttribute(visit.node, "axis", 0);
-  along += along < 0 ? rank : 0;
+  const int64_t along = AxisAttribute(visit.node, rank);
   if (visit.node.op_type() != "GridSample" && along == visit.axis)
     return Blocked(visit, "picks elements across the pictures of a batch");
-  for (int i = 0; i < visit.node.input_size(); ++i) {
-    const int carried = AxisOf(visit.node.input(i));
-    if (carried == kNone)
-      NeedFollow(visit, i, visit.axis);
-    else if (carried != visit.axis)
-      return Blocked(visit, "combines values whose batch is at different axes");
-  }
-  return visit.axis;
+  return SameInAllInputs(visit);
 }
 
 int BatchTracer::GatherNd(const Visit& visit) {

@@ -52,6 +52,8 @@ class BatchTracer {
   int AlongAxis(const Visit& visit, int64_t fallback_axis);
   int Resize(const Visit& visit);
   int SameAxis(const Visit& visit);
+  /// Every input has the batch at the visited axis, or must be made to follow it there.
+  int SameInAllInputs(const Visit& visit);
   int Blocked(const Visit& visit, const std::string& why);
   /// The axis of a value that is made from a computed shape alone (Expand, ConstantOfShape, …).
   int AxisFromShape(const onnx::NodeProto& node);
