@@ -114,6 +114,9 @@ class Import(Case):
 
     def test_reference_commands_run_as_pasted(self):
         blocks = re.findall(r"```bash\n(.*?)```", self.markdown, re.S)
+        again = next(b for b in blocks if b.startswith("streamgauge import"))
+        for flag, value in zip(SHORT[:-1:2], SHORT[1::2]):
+            self.assertIn(f"{flag} {value}", again)
         launches = [b for b in blocks if "gst-launch-1.0" in b]
         self.assertGreaterEqual(len(launches), 2)
         env = dict(os.environ, PATH=f"{STREAMGAUGE.parent}:{os.environ['PATH']}")

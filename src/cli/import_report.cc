@@ -217,9 +217,9 @@ ReportTimes TimesSection(const ImportResults& results) {
   return times;
 }
 
-std::string CommandLine(const ImportOptions& options) {
-  std::vector<std::string> argv = {"streamgauge", "import", options.source, "--video",
-                                   options.video};
+/// `source` is the snapshot's: a URL without what may be secret in it.
+std::string CommandLine(const ImportOptions& options, const std::string& source) {
+  std::vector<std::string> argv = {"streamgauge", "import", source, "--video", options.video};
   const auto add = [&](const std::string& flag, const std::string& value) {
     argv.push_back(flag);
     argv.push_back(value);
@@ -240,6 +240,11 @@ std::string CommandLine(const ImportOptions& options) {
     add("--max-batch", fmt::format("{}", options.max_batch));
   if (options.measure_s != defaults.measure_s)
     add("--duration", fmt::format("{:g}", options.measure_s));
+  if (options.warmup_s != defaults.warmup_s) add("--warmup", fmt::format("{:g}", options.warmup_s));
+  if (options.timing_s != defaults.timing_s) add("--timing", fmt::format("{:g}", options.timing_s));
+  if (options.gate_frames != defaults.gate_frames)
+    add("--frames", fmt::format("{}", options.gate_frames));
+  if (options.synthetic_video) argv.push_back("--synthetic-video");
   return ShellQuoted(argv);
 }
 
@@ -249,7 +254,8 @@ std::vector<ReportCommand> CommandsSection(const ImportContext& context,
   const std::string plugins = PluginFolder();
   const int streams = results.benchmark.run2.streams;
   std::vector<ReportCommand> commands;
-  commands.push_back({"The whole import again", "bash", CommandLine(context.options)});
+  commands.push_back({"The whole import again", "bash",
+                      CommandLine(context.options, results.model.snapshot.source)});
   LaunchPlan video = MakeLaunchPlan(context, 1, folder.Path(folder.InferConfig()));
   video.end = LaunchEnd::kVideo;
   video.output = folder.Path("samples/" + folder.name() + "_output.ogv");
