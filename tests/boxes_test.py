@@ -13,7 +13,7 @@ import onnx
 import onnxruntime
 import PIL.Image
 
-from support import MODEL, PLUGINS, SHORT, Case, ffmpeg, import_until, real_clip
+from support import MODEL, PLUGINS, SHORT, Case, ffmpeg, import_until, real_clip, short_clip
 
 FRAMES = 200
 WIDTH, HEIGHT = 768, 576  # of the clip
@@ -116,7 +116,7 @@ class Boxes(Case):
         out = pathlib.Path(tempfile.mkdtemp(prefix="sg_e2e."))
         cls.addClassCleanup(shutil.rmtree, out, ignore_errors=True)
         # At 10 fps a stream, MAX is above 1 on any machine that runs these tests.
-        cls.imported = import_until("[Step 6]", MODEL, "--video", real_clip(), "--out", out, "--precision", "fp32",
+        cls.imported = import_until("[Step 6]", MODEL, "--video", short_clip(), "--out", out, "--precision", "fp32",
                                     "--target-fps", 10, "--max-batch", 8, *SHORT)
         cls.model = out / "pedestrian-rtdetr"
         cls.reference = Reference()

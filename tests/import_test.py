@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from support import MODEL, SHORT, STREAMGAUGE, Case, import_model, real_clip, run
+from support import MODEL, SHORT, STREAMGAUGE, Case, import_model, short_clip, run
 
 SECTIONS = ["Model Configuration", "System Configuration", "Preprocessing", "Engine Build Summary", "OpenVINO",
             "PEAK_GPU_STREAMS Derivation", "Single-Stream Validation", "Benchmark Results", "Comparison",
@@ -20,7 +20,7 @@ class Import(Case):
         import pathlib, shutil, tempfile
         cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="sg_e2e."))
         cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.result = import_model(MODEL, "--video", real_clip(), "--out", cls.shared, *SHORT)
+        cls.result = import_model(MODEL, "--video", short_clip(), "--out", cls.shared, *SHORT)
         cls.model = cls.shared / "pedestrian-rtdetr"
 
     def setUp(self):
@@ -90,7 +90,7 @@ class Import(Case):
         self.assertIn(used, ("f32", "bf16", "f16"))
         self.assertIn(used, self.markdown)
         import hashlib
-        for path in (MODEL / "onnx/model.onnx", real_clip()):
+        for path in (MODEL / "onnx/model.onnx", short_clip()):
             self.assertIn(hashlib.sha256(path.read_bytes()).hexdigest(), self.markdown.replace("\n", ""))
 
     def test_half_type_stays_near_f32(self):
@@ -124,13 +124,13 @@ class Import(Case):
             self.assertEqual(done.returncode, 0, block + done.stderr)
 
     def test_second_import_repeats_nothing(self):
-        again = import_model(MODEL, "--video", real_clip(), "--out", self.shared, *SHORT, timeout=30)
+        again = import_model(MODEL, "--video", short_clip(), "--out", self.shared, *SHORT, timeout=30)
         self.assertEqual(again.returncode, 0, again.stderr)
         for step in ["4", "5", "6", "7 Run 1", "7 Run 2", "8"]:
             self.assertRegex(again.stdout, rf"\[Step {step}\] completed in .*\(earlier")
 
     def test_json_goes_to_stdout_alone(self):
-        again = import_model(MODEL, "--video", real_clip(), "--out", self.shared, *SHORT, "--json", timeout=30)
+        again = import_model(MODEL, "--video", short_clip(), "--out", self.shared, *SHORT, "--json", timeout=30)
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(json.loads(again.stdout)["model_name"], "pedestrian-rtdetr")
         self.assertIn("[Step 8]", again.stderr)
@@ -138,7 +138,7 @@ class Import(Case):
 
 class DryRun(Case):
     def test_touches_nothing(self):
-        result = import_model(MODEL, "--video", real_clip(), "--out", self.out, "--dry-run")
+        result = import_model(MODEL, "--video", short_clip(), "--out", self.out, "--dry-run")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("Step 7", result.stdout)
         self.assertFalse(self.out.exists())
@@ -154,7 +154,7 @@ class CommandLine(Case):
     def test_figures_do_not_follow_the_locale(self):
         for name in ("de_DE.UTF-8", "tr_TR.UTF-8"):
             with self.subTest(locale=name):
-                result = run(STREAMGAUGE, "import", MODEL, "--video", real_clip(), "--out", self.out, "--dry-run",
+                result = run(STREAMGAUGE, "import", MODEL, "--video", short_clip(), "--out", self.out, "--dry-run",
                              "--duration", "3.5", env={"LC_ALL": name})
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertIn("3.5 s", result.stdout)

@@ -1,17 +1,14 @@
-"""Every other way to name a model: local files, archives, plain URLs, NGC; what import offers without one; clean."""
-import hashlib
+"""Every other way to name a model: local files, archives, plain URLs; what import offers without one; clean."""
 import http.server
-import json
 import os
 import pathlib
 import shutil
-import subprocess
 import tarfile
 import threading
 import unittest
 import zipfile
 
-from support import MODEL, STREAMGAUGE, Case, import_model, real_clip, run
+from support import MODEL, STREAMGAUGE, Case, import_model, run
 
 ONNX = (MODEL / "onnx/model.onnx").read_bytes()
 
@@ -151,70 +148,6 @@ class Urls(SourceCase):
     def test_redirects_end(self):
         with Server({"/loop.onnx": (302, {"Location": "/loop.onnx"}, b"")}) as server:
             self.assert_one_line(self.hub("get", f"{server.url}/loop.onnx"), 3, "redirected more than")
-
-
-class Ngc(SourceCase):
-    BASE = "/v2/models/nvidia/tao/trafficcam"
-    SOURCE = "https://catalog.ngc.nvidia.com/orgs/nvidia/teams/tao/models/trafficcam"
-
-    def answers(self, files, prefix=None):
-        base = prefix or self.BASE
-        listed = [{"path": name, "sizeInBytes": len(data)} for name, data in files.items()]
-        answers = {f"{base}/versions": (200, {}, json.dumps({"modelVersions": [{"versionId": "v1.0"},
-                                                                              {"versionId": "v2.0"}]}).encode()),
-                   f"{base}/versions/v1.0/files": (200, {}, json.dumps({"modelFiles": listed}).encode())}
-        for name, data in files.items():
-            answers[f"{base}/versions/v1.0/files/{name}"] = (200, {}, data)
-        return answers
-
-    def ngc(self, server, version="v1.0", verb="get", **env):
-        source = self.SOURCE + (f"/files?version={version}" if version else "")
-        return self.hub(verb, source, NGC_ENDPOINT=server.url, NGC_AUTH_ENDPOINT=server.url + "/token", **env)
-
-    def test_files_are_listed_and_fetched(self):
-        config = (MODEL / "config.json").read_bytes()
-        with Server(self.answers({"net.fp16.onnx": ONNX, "config.json": config, "labels.txt": b"person\n"})) as server:
-            result = self.ngc(server)
-            self.assertEqual(result.returncode, 0, result.stderr)
-            folder = pathlib.Path(result.stdout.splitlines()[-1])
-            self.assertEqual((folder / "net.fp16.onnx").read_bytes(), ONNX)
-            self.assertIn("Selected: fp16", result.stdout)
-
-    def test_a_reply_that_is_a_bare_list_is_read_too(self):
-        listed = [{"path": "a.onnx", "sizeInBytes": 3}]
-        with Server({f"{self.BASE}/versions/v1.0/files": (200, {}, json.dumps(listed).encode())}) as server:
-            result = self.ngc(server, verb="ls")
-            self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertIn("a.onnx", result.stdout)
-
-    def test_a_version_is_needed_and_the_versions_are_listed(self):
-        with Server(self.answers({"a.onnx": b"x"})) as server:
-            self.assert_one_line(self.ngc(server, version=""), 2, "v1.0, v2.0")
-            self.assert_one_line(self.ngc(server, version="v9"), 2, "no such version", "v1.0, v2.0")
-
-    def test_formats_that_cannot_be_used_are_refused_first(self):
-        with Server(self.answers({"model.etlt": b"x", "labels.txt": b"person\n"})) as server:
-            self.assert_one_line(self.ngc(server), 4, "encrypted")
-            self.assertFalse([path for _, path, _ in server.asked if path.endswith(".etlt")])
-        with Server(self.answers({"model.engine": b"x"})) as server:
-            self.assert_one_line(self.ngc(server), 2, "machine that built it")
-
-    def test_keys(self):
-        def token(headers):
-            good = "Basic " + __import__("base64").b64encode(b"$oauthtoken:legacy-key").decode()
-            return (200, b'{"token": "session"}') if headers.get("Authorization") == good else (401, b"{}")
-        answers = self.answers({"a.onnx": b"x"}, "/v2/org/nvidia/team/tao/models/trafficcam")
-        answers["/token?service=ngc&scope=group/ngc:nvidia&scope=group/ngc:nvidia/tao"] = (200, {}, token)
-        with Server(answers) as server:
-            self.assertEqual(self.ngc(server, verb="ls", NGC_API_KEY="legacy-key").returncode, 0)
-            self.assertEqual(server.asked[-1][2], "Bearer session")
-            self.assertEqual(self.ngc(server, verb="ls", NGC_API_KEY="nvapi-personal").returncode, 0)
-            self.assertEqual(server.asked[-1][2], "Bearer nvapi-personal")
-            wrong = self.ngc(server, verb="ls", NGC_API_KEY="wrong-key")
-            self.assert_one_line(wrong, 2, "does not accept the key")
-            self.assertNotIn("wrong-key", wrong.stderr)
-        with Server({f"{self.BASE}/versions/v1.0/files": (403, {}, b"{}")}) as server:
-            self.assert_one_line(self.ngc(server, verb="ls"), 2, "NGC_API_KEY")
 
 
 class WithoutASource(SourceCase):

@@ -53,6 +53,16 @@ def real_clip():
     return REAL_CLIP
 
 
+def short_clip():
+    """The real clip's first 20 seconds: for tests that look at the way, not at figures."""
+    clip = REAL_CLIP.with_name("vtest_20s.mp4")
+    if not clip.exists():
+        part = clip.with_name(f"vtest_20s.{os.getpid()}.mp4")
+        ffmpeg("-i", real_clip(), "-c", "copy", "-frames:v", 200, part)
+        part.rename(clip)
+    return clip
+
+
 def ffmpeg(*args):
     subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", *[str(a) for a in args]], check=True,
                    stdin=subprocess.DEVNULL)

@@ -108,6 +108,9 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   _exit(127);
 }
 
+/// A process in a system call may take so long to die of SIGKILL.
+constexpr double kGroupEndS = 2;
+
 /// One running child and the rules by which it is ended.
 class Child {
  public:
@@ -148,6 +151,7 @@ class Child {
     *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     // Grandchildren that kept the pipes open must not keep us here.
     kill(-pid_, SIGKILL);
+    if (ending_) WaitForGroup();
     return true;
   }
 
@@ -163,6 +167,12 @@ class Child {
     deadline_ = Clock::time_point::max();
     kill_at_ = After(grace_s_);
     kill(-pid_, SIGINT);
+  }
+
+  /// A killed grandchild needs a moment to be gone; nobody can wait() for it here.
+  void WaitForGroup() const {
+    const Clock::time_point end = After(kGroupEndS);
+    while (kill(-pid_, 0) == 0 && Clock::now() < end) usleep(1000);
   }
 
   const pid_t pid_;
