@@ -114,6 +114,22 @@ class Fetching(HubCase):
             self.assert_fetched(self.get(server))
             self.assertFalse([r for r in server.requests[before:] if r["path"].endswith(BIG) or r["origin"] == "cdn"])
 
+    def test_safetensors_are_fetched_where_there_is_no_onnx(self):
+        model = self.root / REPOSITORY
+        shutil.rmtree(model / "onnx")
+        with HubServer(self.root) as server:
+            self.assert_fetched(self.get(server), "model.safetensors")
+            weights = (model / "model.safetensors").read_bytes()
+            (model / "model.safetensors").unlink()
+            for name in ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model-old.safetensors"):
+                (model / name).write_bytes(weights)
+            (model / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {
+                "a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}))
+            shutil.rmtree(self.cache)
+            result = self.get(server)
+            self.assert_fetched(result, "model-00002-of-00002.safetensors")
+            self.assertFalse((self.snapshot() / "model-old.safetensors").exists())
+
     def test_revisions_are_pinned(self):
         self.describe(revisions=["v1", "refs/pr/1"])
         with HubServer(self.root) as server:

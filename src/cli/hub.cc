@@ -95,9 +95,9 @@ Status Get(const HubCommandOptions& options) {
     SG_RETURN_IF_ERROR(repository->Fetch(paths));
     SG_RETURN_IF_ERROR(CheckSafeTensors(repository->snapshot().folder, paths));
   } else {
-    SG_ASSIGN_OR_RETURN(const ModelFiles files,
-                        FetchModelFiles(repository.get(), options.variant, console));
-    console.Say(files.onnx);
+    SG_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                        FetchOnnxOrWeights(repository.get(), options.variant, console));
+    for (const std::string& file : files) console.Say(file);
   }
   console.Say(repository->snapshot().folder);
   if (options.common.json) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "detector/model_files.h"
@@ -19,8 +20,15 @@ Result<std::unique_ptr<Repository>> OpenSource(const std::string& source,
                                                const Console& console);
 
 /// Reads the small files, passes the task gate, selects the ONNX and fetches it with what belongs
-/// to it. The paths in the result are on disk.
+/// to it. The paths in the result are on disk. kUnsupported when there is no ONNX.
 Result<ModelFiles> FetchModelFiles(Repository* repository, const std::string& variant,
                                    const Console& console);
+
+/// The same for a model that may have SafeTensors instead: these are fetched, those that
+/// model.safetensors.index.json names when there is one, and their headers checked. Returns the
+/// paths on disk of the ONNX or of the weights.
+Result<std::vector<std::string>> FetchOnnxOrWeights(Repository* repository,
+                                                    const std::string& variant,
+                                                    const Console& console);
 
 }  // namespace sg
