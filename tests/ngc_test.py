@@ -105,7 +105,7 @@ def zip_of(files):
 
 
 FILES = {"net.onnx": ONNX, "labels.txt": b"person\n", "config.json": (MODEL / "config.json").read_bytes(),
-         "deep/er/notes (1).md": b"x", "z.bin": b"z"}
+         "deep/er/notes (1).md": b"x", "z.bin": b"z", "nvdsinfer_config.yaml": b"property:\n"}
 
 
 class NgcCase(Case):
@@ -130,7 +130,7 @@ class Lists(NgcCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 for path in FILES:
                     self.assertIn(path, result.stdout)
-                self.assertEqual(len(server.asked), 3 if shape in ("pages", "numbered") else 1, server.asked)
+                self.assertEqual(len(server.asked), len(FILES) // 2 if shape in ("pages", "numbered") else 1, server.asked)
 
     def test_versions_of_all_pages_are_shown(self):
         versions = {f"v{i}": {} for i in range(50)}
@@ -186,6 +186,13 @@ class Fetches(NgcCase):
             folder = self.folder_of(self.ngc(server, verb="get"))
             self.assertEqual((folder / "net.onnx").read_bytes(), ONNX)
             self.assertEqual((folder / "labels.txt").read_bytes(), b"person\n")
+
+    def test_what_lies_beside_the_model_comes_along(self):
+        with Ngc({"v1.0": FILES}) as server:
+            folder = self.folder_of(self.ngc(server, verb="get"))
+            for path in ("labels.txt", "config.json", "nvdsinfer_config.yaml"):
+                self.assertEqual((folder / path).read_bytes(), FILES[path])
+            self.assertFalse((folder / "z.bin").exists())
 
     def test_an_archive_among_the_files_is_unpacked(self):
         with Ngc({"v1.0": {"net.zip": zip_of(FILES), "README.md": b"x"}}) as server:

@@ -172,6 +172,14 @@ std::vector<std::string> ExternalOf(const std::vector<ListedFile>& files, const 
   return external;
 }
 
+/// As TAO's models bring them: nvinfer_config.txt, nvdsinfer_config.yaml,
+/// pgie_peoplenet_config.yml.
+bool IsNvinferConfig(const std::string& file_name) {
+  const std::string name = Lower(file_name);
+  const bool is_text = name.ends_with(".txt") || name.ends_with(".yml") || name.ends_with(".yaml");
+  return is_text && (name.find("infer") != std::string::npos || name.starts_with("pgie"));
+}
+
 std::vector<std::string> SafeTensorsOf(const std::vector<ListedFile>& files) {
   std::vector<std::string> whole, shards;
   for (const ListedFile& file : files) {
@@ -228,7 +236,7 @@ std::vector<std::string> SelectConfigs(const std::vector<ListedFile>& files) {
     const std::string name = BaseName(file.path);
     const bool known =
         std::find(std::begin(kConfigNames), std::end(kConfigNames), name) != std::end(kConfigNames);
-    if (known || name.ends_with(".names")) configs.push_back(file.path);
+    if (known || name.ends_with(".names") || IsNvinferConfig(name)) configs.push_back(file.path);
   }
   return configs;
 }

@@ -35,7 +35,7 @@ struct FileSelection {
 /// one: each time with what there is.
 Result<FileSelection> SelectFiles(const std::vector<ListedFile>& files, const SelectionWish& wish);
 
-/// The small files that say what the model is: configs, labels, the README.
+/// The small files that say what the model is: configs (nvinfer's too), labels, the README.
 std::vector<std::string> SelectConfigs(const std::vector<ListedFile>& files);
 
 /// "fp16" of "model_fp16.onnx"; "fp32" where the name says nothing.

@@ -102,6 +102,14 @@ TEST(FileSelection, OnlySmallFilesThatTellSomethingAreConfigs) {
                                                             "README.md", "coco.names"}));
 }
 
+TEST(FileSelection, NvinferConfigsAreConfigs) {
+  const std::vector<std::string> names = {"nvinfer_config.txt", "nvdsinfer_config.yaml",
+                                          "config_infer_primary.txt", "pgie_x_config.yml"};
+  std::vector<ListedFile> files = {{"notes.txt", 9}, {"infer.py", 9}, {"infer_big.txt", 5u << 20}};
+  for (const std::string& name : names) files.push_back({name, 9});
+  EXPECT_EQ(SelectConfigs(files), names);
+}
+
 TEST(FileSelection, VariantWordsInNames) {
   EXPECT_EQ(VariantOfFileName("model.onnx"), "fp32");
   EXPECT_EQ(VariantOfFileName("Model-FP16.onnx"), "fp16");

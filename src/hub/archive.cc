@@ -23,9 +23,11 @@ namespace {
 
 /// From this size on a file's room on the disk is looked at before it is unpacked.
 constexpr uint64_t kLargeFileBytes = uint64_t{16} << 20;
-/// Where macOS's archiver puts what is no file of the user's.
+/// Where macOS's archivers put what is no file of the user's: a zip has a folder for it, a tar a
+/// file with this before its name beside each file.
 constexpr char kMacFolder[] = "__MACOSX";
 constexpr char kMacInside[] = "__MACOSX/";
+constexpr char kMacTwin[] = "._";
 
 struct FreeReader {
   void operator()(archive* reader) const { archive_read_free(reader); }
@@ -52,7 +54,9 @@ class Utf8Names {
   locale_t before_ = nullptr;
 };
 
-bool IsOfMac(const std::string& path) { return path == kMacFolder || path.starts_with(kMacInside); }
+bool IsOfMac(const std::string& path) {
+  return path == kMacFolder || path.starts_with(kMacInside) || BaseName(path).starts_with(kMacTwin);
+}
 
 /// Some of libarchive's messages have a newline.
 std::string OneLine(std::string text) {

@@ -20,12 +20,12 @@ struct ArchiveLimits {
 bool IsArchiveName(const std::string& file_name);
 
 /// Unpacks into `folder` (made; unpacked into `folder`.part and renamed, so it is whole or absent)
-/// and returns the files' paths relative to it, sorted. Files get mode 0644 less the umask; macOS's
-/// __MACOSX is left out. Refused, with nothing left behind: absolute paths, "..", links of both
-/// kinds, devices, two entries of one name, names that differ by case only or are not plain UTF-8,
-/// more than the limits, a damaged, cut-off or encrypted archive, one gzipped file. kUser for what
-/// the archive is, kEnvironment for a full or read-only disk, kInterrupted for Ctrl-C. One thread
-/// per folder.
+/// and returns the files' paths relative to it, sorted. Files get mode 0644 less the umask; what
+/// macOS adds (__MACOSX, ._*) is left out. Refused, with nothing left behind: absolute paths, "..",
+/// links of both kinds, devices, two entries of one name, names that differ by case only or are not
+/// plain UTF-8, more than the limits, a damaged, cut-off or encrypted archive, one gzipped file.
+/// kUser for what the archive is, kEnvironment for a full or read-only disk, kInterrupted for
+/// Ctrl-C. One thread per folder.
 Result<std::vector<std::string>> UnpackArchive(const std::string& archive,
                                                const std::string& folder,
                                                const ArchiveLimits& limits = {});

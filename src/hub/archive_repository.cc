@@ -21,10 +21,19 @@ std::string CommonTop(const std::vector<std::string>& paths) {
 Result<std::unique_ptr<Repository>> OpenArchiveRepository(ModelSnapshot snapshot,
                                                           const std::string& archive,
                                                           const std::string& folder) {
-  SG_ASSIGN_OR_RETURN(const std::vector<std::string> files, UnpackArchive(archive, folder));
-  const std::string top = CommonTop(files);
+  SG_ASSIGN_OR_RETURN(const std::vector<std::string> paths, UnpackArchive(archive, folder));
+  const std::string top = CommonTop(paths);
   snapshot.folder = top.empty() ? folder : JoinPath(folder, top);
-  return OpenFolderRepository(std::move(snapshot));
+  // Not by a walk through the folder, which passes over hidden and deep ones.
+  std::vector<RepositoryFile> files;
+  files.reserve(paths.size());
+  for (const std::string& path : paths) {
+    RepositoryFile file;
+    file.path = top.empty() ? path : path.substr(top.size() + 1);
+    SG_ASSIGN_OR_RETURN(file.size_bytes, FileSize(JoinPath(folder, path)));
+    files.push_back(std::move(file));
+  }
+  return ListedFolderRepository(std::move(snapshot), std::move(files));
 }
 
 }  // namespace sg

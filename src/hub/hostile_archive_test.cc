@@ -400,7 +400,7 @@ TEST_F(HostileArchive, SizesIn64BitsAreRead) {
 }
 
 TEST_F(HostileArchive, WhatMacOsAddsIsLeftOut) {
-  const Files files = Unpack(Zip({{"m/a", "1"}, {"__MACOSX/m/._a", "junk"}}));
+  const Files files = Unpack(Zip({{"m/a", "1"}, {"__MACOSX/m/._a", "junk"}, {"m/._a", "junk"}}));
   ASSERT_TRUE(files.ok()) << files.error().message;
   EXPECT_EQ(*files, std::vector<std::string>{"m/a"});
   EXPECT_FALSE(FolderExists(folder_ / "out/__MACOSX"));

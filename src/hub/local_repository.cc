@@ -79,8 +79,12 @@ Result<std::vector<RepositoryFile>> ListFiles(const fs::path& root, bool only_ne
 Result<std::unique_ptr<Repository>> OpenFolderRepository(ModelSnapshot snapshot) {
   SG_ASSIGN_OR_RETURN(std::vector<RepositoryFile> files,
                       ListFiles(snapshot.folder, !snapshot.file.empty()));
-  return std::unique_ptr<Repository>(
-      std::make_unique<FolderRepository>(std::move(snapshot), std::move(files)));
+  return ListedFolderRepository(std::move(snapshot), std::move(files));
+}
+
+std::unique_ptr<Repository> ListedFolderRepository(ModelSnapshot snapshot,
+                                                   std::vector<RepositoryFile> files) {
+  return std::make_unique<FolderRepository>(std::move(snapshot), std::move(files));
 }
 
 }  // namespace sg

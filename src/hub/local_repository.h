@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "hub/repository.h"
@@ -12,5 +12,9 @@ namespace sg {
 /// A folder with all its files. `snapshot` says where they came from; its folder is listed.
 /// kUser when there are more files than a model has (the wrong folder).
 Result<std::unique_ptr<Repository>> OpenFolderRepository(ModelSnapshot snapshot);
+
+/// The same with the files already listed; they are all in snapshot.folder.
+std::unique_ptr<Repository> ListedFolderRepository(ModelSnapshot snapshot,
+                                                   std::vector<RepositoryFile> files);
 
 }  // namespace sg

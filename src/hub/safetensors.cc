@@ -14,6 +14,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "hub/archive_names.h"
 
 namespace sg {
 namespace {
@@ -21,6 +22,9 @@ namespace {
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100000000;
 constexpr size_t kMaxRank = 64;
+/// Each costs much more memory than its bytes in the header.
+constexpr size_t kMaxMetadata = 10000;
+constexpr uint64_t kMaxIndexBytes = uint64_t{100} << 20;
 
 struct Dtype {
   const char* name;
@@ -32,13 +36,22 @@ constexpr Dtype kDtypes[] = {
     {"BF16", 16},   {"I32", 32},    {"U32", 32},        {"F32", 32},       {"C64", 64}, {"F64", 64},
     {"I64", 64},    {"U64", 64},    {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}};
 
+/// Bits of one element; nullopt for a name that is no dtype.
+std::optional<uint64_t> BitsOf(std::string_view name) {
+  const auto* dtype = std::find_if(std::begin(kDtypes), std::end(kDtypes),
+                                   [&](const Dtype& one) { return name == one.name; });
+  return dtype == std::end(kDtypes) ? std::nullopt : std::make_optional(dtype->bits);
+}
+
 /// Walks the header's JSON without keeping it: {name: {dtype, shape, data_offsets}, __metadata__}.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   SafeTensorsHeader header;
   std::string fault;  ///< empty: none
 
-  bool null() override { return Fail("holds a null"); }
+  bool null() override {
+    return (depth_ == 1 && in_metadata_) || Fail("holds a null");  // no metadata
+  }
   bool boolean(bool) override { return Fail("holds a boolean"); }
   bool number_integer(number_integer_t) override { return Fail("holds a negative number"); }
   bool number_float(number_float_t, const string_t&) override {
@@ -56,9 +69,14 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     if (depth_ != 2 || in_list_) return Fail(fmt::format("has a text at '{}'", Where()));
     if (in_metadata_) {
       header.metadata[key_] = value;
-      return true;
+      return header.metadata.size() <= kMaxMetadata ||
+             Fail(fmt::format("has more than {} metadata", kMaxMetadata));
     }
     if (key_ != "dtype") return Fail(fmt::format("has a text at '{}'", Where()));
+    if (!BitsOf(value)) {
+      return Fail(
+          fmt::format("gives '{}' the unknown dtype '{}'", ShownName(name_), ShownName(value)));
+    }
     tensor_.dtype = value;
     return true;
   }
@@ -74,23 +92,28 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
   bool key(string_t& value) override {
     if (depth_ == 1) {
-      if (!names_.insert(value).second) return Fail(fmt::format("has '{}' twice", value));
+      if (!names_.insert(value).second) {
+        return Fail(fmt::format("has '{}' twice", ShownName(value)));
+      }
       name_ = value;
       in_metadata_ = value == "__metadata__";
       return true;
     }
-    if (!keys_.insert(value).second)
-      return Fail(fmt::format("has '{}' twice in '{}'", value, name_));
+    if (!keys_.insert(value).second) {
+      return Fail(fmt::format("has '{}' twice in '{}'", ShownName(value), ShownName(name_)));
+    }
     key_ = value;
     if (!in_metadata_ && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets") {
-      return Fail(fmt::format("has an unknown key '{}' in '{}'", key_, name_));
+      return Fail(
+          fmt::format("has an unknown key '{}' in '{}'", ShownName(key_), ShownName(name_)));
     }
     return true;
   }
   bool end_object() override {
     if (--depth_ == 0 || in_metadata_) return true;
     if (tensor_.dtype.empty() || !has_shape_ || !offsets_) {
-      return Fail(fmt::format("says too little of '{}' (dtype, shape, data_offsets)", name_));
+      return Fail(
+          fmt::format("says too little of '{}' (dtype, shape, data_offsets)", ShownName(name_)));
     }
     std::tie(tensor_.begin, tensor_.end) = *offsets_;
     header.tensors.push_back(std::move(tensor_));
@@ -111,8 +134,9 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       has_shape_ = true;
       return true;
     }
-    if (list_.size() != 2)
-      return Fail(fmt::format("has data_offsets of '{}' that are no pair", name_));
+    if (list_.size() != 2) {
+      return Fail(fmt::format("has data_offsets of '{}' that are no pair", ShownName(name_)));
+    }
     offsets_ = {list_[0], list_[1]};
     return true;
   }
@@ -121,7 +145,9 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
  private:
-  std::string Where() const { return depth_ < 2 ? name_ : name_ + "." + key_; }
+  std::string Where() const {
+    return depth_ < 2 ? ShownName(name_) : ShownName(name_) + "." + ShownName(key_);
+  }
   bool Fail(std::string why) {
     if (fault.empty()) fault = std::move(why);
     return false;
@@ -142,12 +168,9 @@ Error Wrong(const std::string& where, const std::string& why) {
   return UserError(fmt::format("{}: is no whole SafeTensors file: {}; fetch it again", where, why));
 }
 
-/// Bytes of the tensor by dtype and shape; nullopt for an unknown dtype, an overflow, half bytes.
+/// Bytes of the tensor by dtype and shape; nullopt for an overflow or half bytes.
 std::optional<uint64_t> BytesOf(const SafeTensor& tensor) {
-  const auto* dtype = std::find_if(std::begin(kDtypes), std::end(kDtypes),
-                                   [&](const Dtype& one) { return tensor.dtype == one.name; });
-  if (dtype == std::end(kDtypes)) return std::nullopt;
-  uint64_t bits = dtype->bits;
+  uint64_t bits = BitsOf(tensor.dtype).value_or(0);
   for (const uint64_t size : tensor.shape) {
     if (__builtin_mul_overflow(bits, size, &bits)) return std::nullopt;
   }
@@ -165,12 +188,13 @@ Status CheckTensors(SafeTensorsHeader* header, const std::string& where) {
     if (tensor.begin != position || tensor.end < tensor.begin) {
       return Wrong(where,
                    fmt::format("the bytes of '{}' ({} to {}) do not follow the last ones ({})",
-                               tensor.name, tensor.begin, tensor.end, position));
+                               ShownName(tensor.name), tensor.begin, tensor.end, position));
     }
     const std::optional<uint64_t> bytes = BytesOf(tensor);
     if (!bytes || *bytes != tensor.end - tensor.begin) {
-      return Wrong(where, fmt::format("'{}' is {} with a shape that does not give its {} bytes",
-                                      tensor.name, tensor.dtype, tensor.end - tensor.begin));
+      return Wrong(where,
+                   fmt::format("'{}' is {} with a shape that does not give its {} bytes",
+                               ShownName(tensor.name), tensor.dtype, tensor.end - tensor.begin));
     }
     position = tensor.end;
   }
@@ -238,6 +262,11 @@ Result<SafeTensorsHeader> ReadSafeTensorsHeader(const std::string& path) {
 }
 
 Result<std::vector<std::string>> ReadSafeTensorsIndex(const std::string& path) {
+  SG_ASSIGN_OR_RETURN(const uint64_t file_bytes, FileSize(path));
+  if (file_bytes > kMaxIndexBytes) {
+    return UserError(fmt::format("{}: {} bytes are too many for an index of shards; fetch it again",
+                                 path, file_bytes));
+  }
   SG_ASSIGN_OR_RETURN(const Json index, ReadJsonFile(path));
   const auto map = index.is_object() ? index.find("weight_map") : index.end();
   if (!index.is_object() || map == index.end() || !map->is_object() || map->empty()) {
@@ -246,9 +275,10 @@ Result<std::vector<std::string>> ReadSafeTensorsIndex(const std::string& path) {
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : map->items()) {
     const std::string name = shard.is_string() ? shard.get<std::string>() : "";
-    if (!name.ends_with(".safetensors") || name.find('/') != std::string::npos ||
-        name.find('\\') != std::string::npos) {
-      return UserError(fmt::format("{}: '{}' lies in no file of this folder", path, tensor));
+    if (!name.ends_with(".safetensors") || !NameFault(name).empty() ||
+        name.find('/') != std::string::npos) {
+      return UserError(
+          fmt::format("{}: '{}' lies in no file of this folder", path, ShownName(tensor)));
     }
     shards.insert(name);
   }

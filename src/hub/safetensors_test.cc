@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "base/files.h"
 #include "base/testing.h"
@@ -109,6 +110,50 @@ TEST(SafeTensors, OtherJsonIsRefused) {
   EXPECT_NE(Fault(std::string(200000, '['), 0), "");
 }
 
+TEST(SafeTensors, EveryDtypeHasItsSize) {
+  // Bits of one element, from huggingface/safetensors' Dtype.
+  for (const auto& [dtype, bits] : std::map<std::string, int>{
+           {"BOOL", 8},        {"U8", 8},          {"I8", 8},      {"F8_E5M2", 8}, {"F8_E4M3", 8},
+           {"F8_E8M0", 8},     {"F8_E4M3FNUZ", 8}, {"I16", 16},    {"U16", 16},    {"F16", 16},
+           {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6},     {"F6_E3M2", 6}, {"F4", 4},      {"BF16", 16},
+           {"I32", 32},        {"U32", 32},        {"F32", 32},    {"C64", 64},    {"F64", 64},
+           {"I64", 64},        {"U64", 64}}) {
+    const size_t bytes = static_cast<size_t>(4 * bits / 8);
+    const auto json = [&](size_t end) {
+      return "{" + Tensor("a", dtype, "[2,2]", "[0," + std::to_string(end) + "]") + "}";
+    };
+    EXPECT_TRUE(Parse(File(json(bytes), bytes)).ok()) << dtype;
+    EXPECT_NE(Fault(json(bytes + 1), bytes + 1), "") << dtype;
+  }
+  for (const char* dtype : {"f32", "F32 ", "", "FLOAT"}) {
+    EXPECT_NE(Fault("{" + Tensor("a", dtype, "[1]", "[0,4]") + "}", 4).find("unknown dtype"),
+              std::string::npos);
+  }
+}
+
+TEST(SafeTensors, AFaultIsOneShortLineWhateverTheNames) {
+  const std::string name = "\\n\\u001b[31m" + std::string(100000, 'x');
+  const std::string good = Tensor(name, "U8", "[1]", "[0,1]");
+  for (const std::string& json :
+       {good + "," + good, Tensor(name, "U8", "[2]", "[0,1]"), Tensor(name, "U8", "[1]", "[1,2]"),
+        Tensor("a", name, "[1]", "[0,1]"), Tensor(name, "U8", "[1]", "[0]"),
+        Tensor(name, "U8", "7", "[0,1]"), "\"" + name + "\":null", "\"" + name + "\":{}",
+        "\"a\":{\"" + name + "\":1}"}) {
+    const std::string fault = Fault("{" + json + "}", 1);
+    EXPECT_LT(fault.size(), 600u) << json.substr(0, 40);
+    EXPECT_EQ(fault.find_first_of("\n\x1b"), std::string::npos) << fault;
+  }
+}
+
+TEST(SafeTensors, MetadataMayBeMissingAndIsBounded) {
+  const auto none = Parse(File("{\"__metadata__\":null}", 0));
+  ASSERT_TRUE(none.ok()) << none.error().message;
+  EXPECT_TRUE(none->metadata.empty());
+  std::string much = "{\"__metadata__\":{\"0\":\"\"";
+  for (int i = 1; i <= 10000; ++i) much += ",\"" + std::to_string(i) + "\":\"\"";
+  EXPECT_NE(Fault(much + "}}", 0).find("10000"), std::string::npos);
+}
+
 TEST(SafeTensors, ShardsAreNamedByTheIndex) {
   const TempFolder folder;
   const auto shards = [&](const std::string& text) {
@@ -119,7 +164,9 @@ TEST(SafeTensors, ShardsAreNamedByTheIndex) {
             (std::vector<std::string>{"m-1.safetensors", "m-2.safetensors"}));
   for (const char* text :
        {"{}", "[]", "{\"weight_map\":{}}", "{\"weight_map\":{\"x\":1}}",
-        "{\"weight_map\":{\"x\":\"../m.safetensors\"}}", "{\"weight_map\":{\"x\":\"m.bin\"}}"}) {
+        "{\"weight_map\":{\"x\":\"../m.safetensors\"}}", "{\"weight_map\":{\"x\":\"m.bin\"}}",
+        "{\"weight_map\":{\"x\":\"a\\nm.safetensors\"}}",
+        "{\"weight_map\":{\"x\":\"a\\\\m.safetensors\"}}"}) {
     EXPECT_FALSE(shards(text).ok()) << text;
   }
 }
