@@ -84,6 +84,12 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
       options.score_threshold, options.nms_iou};
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
+  if (!model.card.preprocessing.front.empty()) {
+    return UnsupportedError(fmt::format(
+        "{}: {} asks for preprocessing that nvinfer has no setting for (one scale for all "
+        "channels, floats, channels first)",
+        found.files.onnx, model.card.preprocessing.source));
+  }
   model.onnx = checked.onnx;
   model.files = found.files;
   model.snapshot = found.snapshot;
@@ -120,10 +126,10 @@ Status PlaceModel(ImportContext* context, AcquiredModel* model) {
     SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(to)));
     SG_RETURN_IF_ERROR(CopyIfChanged(JoinPath(ParentFolder(model->files.onnx), name), to));
   }
-  for (const char* name : {"config.json", "preprocessor_config.json"}) {
+  for (const std::string& name : {std::string("config.json"), model->card.preprocessing.source}) {
     const std::string from = JoinPath(model->files.config_folder, name);
     if (FileExists(from)) {
-      SG_RETURN_IF_ERROR(CopyIfChanged(from, folder.Path(std::string("config/") + name)));
+      SG_RETURN_IF_ERROR(CopyIfChanged(from, folder.Path("config/" + name)));
     }
   }
   std::string labels;
