@@ -114,7 +114,7 @@ Status Import(ImportOptions options) {
 
   SG_ASSIGN_OR_RETURN(const FoundModel found, FindModel(options, console));              // step 1
   SG_ASSIGN_OR_RETURN(const CheckedModel checked, CheckModel(options, console, found));  // step 2
-  SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, checked));             // step 3
+  SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, console, checked));    // step 3
   SG_RETURN_IF_ERROR(PlaceModel(&context, &model));  // step 3: its files, in place
   SG_ASSIGN_OR_RETURN(const BuiltEngine built, BuildEngine(&context, model));              // step 4
   SG_ASSIGN_OR_RETURN(const TimedEngine timed, TimeEngine(&context, model, built));        // step 5

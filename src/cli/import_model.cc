@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/files.h"
+#include "cli/import_front.h"
 #include "cli/model_source.h"
 #include "detector/card_builder.h"
 #include "detector/model_files.h"
@@ -75,7 +76,8 @@ Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& con
   return checked;
 }
 
-Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedModel& checked) {
+Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console& console,
+                                    const CheckedModel& checked) {
   const Stopwatch watch;
   const FoundModel& found = checked.found;
   const bool is_local = found.snapshot.commit.empty();
@@ -84,12 +86,6 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
       options.score_threshold, options.nms_iou};
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
-  if (!model.card.preprocessing.front.empty()) {
-    return UnsupportedError(fmt::format(
-        "{}: {} asks for preprocessing that nvinfer has no setting for (one scale for all "
-        "channels, floats, channels first)",
-        found.files.onnx, model.card.preprocessing.source));
-  }
   model.onnx = checked.onnx;
   model.files = found.files;
   model.snapshot = found.snapshot;
@@ -106,6 +102,7 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
   }
   model.notes.insert(model.notes.end(), checked.graph.notes.begin(), checked.graph.notes.end());
   model.files.onnx = checked.graph.path;
+  SG_RETURN_IF_ERROR(FitInput(console, &model));
   model.seconds = checked.seconds + watch.Seconds();
   model.described_s = watch.Seconds();
   return model;

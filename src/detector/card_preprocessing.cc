@@ -247,6 +247,9 @@ Result<PictureRecipe> FindPictureRecipe(const PreprocessingSources& sources) {
     SG_ASSIGN_OR_RETURN(recipe, MmdeployRecipe(folder));
   }
   if (!recipe) recipe = UltralyticsRecipe(sources.onnx);
+  if (!recipe) {
+    SG_ASSIGN_OR_RETURN(recipe, ArchitectureRecipe(sources));
+  }
   if (!recipe) recipe = FamilyRecipe(sources);
   if (recipe) return *std::move(recipe);
   return UserError(fmt::format(

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "onnx/input_front.h"
 
 namespace sg {
 
@@ -23,25 +24,15 @@ enum class ResizeMode {
   kLetterboxCentre,  ///< aspect ratio kept, padded on both sides
 };
 
-/// What nvinfer cannot do and the graph's own front does instead, once it is rewritten
-/// (onnx/input_front.h): from nvinfer's tensor, floats [N,3,H,W], to what the graph takes.
-struct GraphFront {
-  std::vector<double> mean;    ///< (x − mean[c]) ÷ std[c]; in the network's channel order
-  std::vector<double> std;     ///< empty: nothing to normalise
-  bool channels_last = false;  ///< the graph's input is [N,H,W,3]
-  bool bytes = false;          ///< the graph's input is uint8
-  bool empty() const { return mean.empty() && !channels_last && !bytes; }
-};
-
 /// Pixel (0–255) to network value: y = net_scale_factor * (x - offsets[c]), as nvinfer does it,
-/// then the graph's front.
+/// then the graph's front (onnx/input_front.h).
 struct Preprocessing {
   ResizeMode resize = ResizeMode::kStretch;
   double net_scale_factor = 1.0;
   std::vector<double> offsets;  ///< per channel, in the network's channel order; empty: none
   bool bgr = false;             ///< channel order of the network's input
-  GraphFront front;
-  std::string source;  ///< the file that says so
+  InputFront front;             ///< of the graph: what nvinfer cannot do
+  std::string source;           ///< the file that says so
 };
 
 struct ModelCard {

@@ -61,16 +61,17 @@ struct PreprocessingSources {
 };
 
 /// The recipe of the first of: preprocessor_config.json or processor_config.json (transformers);
-/// infer_cfg.yml, inference.yml or preprocess.yaml (PaddleDetection); pipeline.json (mmdeploy);
-/// the ONNX's metadata (Ultralytics); the defaults of the family, known by its architecture, its
-/// inputs and outputs, or the file's name. kUser names the file and key that is wrong, or what was
-/// looked for in vain; kUnsupported what the reader does not know.
+/// infer_cfg.yml, inference.yml or preprocess.yaml (PaddleDetection); pipeline.json (mmdeploy); the
+/// ONNX's metadata (Ultralytics); the defaults of the architecture's transformers class; those of
+/// the family, known by its inputs and outputs or the file's name. kUser names the file and key
+/// that is wrong, or what was looked for in vain; kUnsupported what the reader does not know.
 Result<PictureRecipe> FindPictureRecipe(const PreprocessingSources& sources);
 
 /// The same of one format each; nullopt when the folder has no such file, or says nothing of it.
 Result<std::optional<PictureRecipe>> TransformersRecipe(const PreprocessingSources& sources);
 Result<std::optional<PictureRecipe>> PaddleRecipe(const std::string& folder);
 Result<std::optional<PictureRecipe>> MmdeployRecipe(const std::string& folder);
+Result<std::optional<PictureRecipe>> ArchitectureRecipe(const PreprocessingSources& sources);
 std::optional<PictureRecipe> UltralyticsRecipe(const OnnxSummary& onnx);
 std::optional<PictureRecipe> FamilyRecipe(const PreprocessingSources& sources);
 

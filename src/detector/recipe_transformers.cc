@@ -400,21 +400,22 @@ Result<PictureRecipe> ReadRecipe(const Processor& processor, const OnnxSummary& 
 Result<std::optional<PictureRecipe>> TransformersRecipe(const PreprocessingSources& sources) {
   SG_ASSIGN_OR_RETURN(std::optional<Processor> processor,
                       ReadProcessor(sources.files.config_folder));
-  const std::string family = FamilyOf(sources.config);
-  if (processor) {
-    std::string name = TextOf(processor->json, "image_processor_type");
-    if (name.empty()) name = TextOf(processor->json, "feature_extractor_type");
-    processor->defaults = FindClass(WithoutSuffixes(name));
-    if (processor->defaults == nullptr) processor->defaults = FindClass(family);
-  } else {
-    processor = Processor{Json::object(), "", FindClass(family)};
-    if (processor->defaults == nullptr) return std::optional<PictureRecipe>();
-  }
+  if (!processor) return std::optional<PictureRecipe>();
+  std::string name = TextOf(processor->json, "image_processor_type");
+  if (name.empty()) name = TextOf(processor->json, "feature_extractor_type");
+  processor->defaults = FindClass(WithoutSuffixes(name));
+  if (processor->defaults == nullptr) processor->defaults = FindClass(FamilyOf(sources.config));
   SG_ASSIGN_OR_RETURN(PictureRecipe recipe, ReadRecipe(*processor, sources.onnx));
-  if (processor->path.empty()) {
-    recipe.assumed = true;
-    recipe.source = fmt::format("the defaults of {}ImageProcessor", processor->defaults->name);
-  }
+  return std::optional(std::move(recipe));
+}
+
+Result<std::optional<PictureRecipe>> ArchitectureRecipe(const PreprocessingSources& sources) {
+  const ClassDefaults* defaults = FindClass(FamilyOf(sources.config));
+  if (defaults == nullptr) return std::optional<PictureRecipe>();
+  SG_ASSIGN_OR_RETURN(PictureRecipe recipe,
+                      ReadRecipe({Json::object(), "", defaults}, sources.onnx));
+  recipe.assumed = true;
+  recipe.source = fmt::format("the defaults of {}ImageProcessor", defaults->name);
   return std::optional(std::move(recipe));
 }
 
