@@ -31,6 +31,7 @@ struct ImportOptions {
   std::string name;  ///< empty: from the source
   std::string video;
   bool synthetic_video = false;
+  bool check_preprocessing = false;  ///< only that: nothing is imported
   std::string precision = "fp16";
   std::string labels;
   std::optional<double> score_threshold;

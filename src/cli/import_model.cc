@@ -108,6 +108,12 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console&
   return model;
 }
 
+Status PlaceLabels(const ImportContext& context, const ModelCard& card) {
+  std::string labels;
+  for (const std::string& label : card.labels) labels += label + "\n";
+  return WriteFileAtomic(context.folder.Path(context.folder.LabelFile()), labels);
+}
+
 Status PlaceModel(ImportContext* context, AcquiredModel* model) {
   const Stopwatch watch;
   const uint64_t need_bytes = model->onnx.size_bytes * kEngineCopies + kOtherOutputBytes;
@@ -129,9 +135,7 @@ Status PlaceModel(ImportContext* context, AcquiredModel* model) {
       SG_RETURN_IF_ERROR(CopyIfChanged(from, folder.Path("config/" + name)));
     }
   }
-  std::string labels;
-  for (const std::string& label : model->card.labels) labels += label + "\n";
-  SG_RETURN_IF_ERROR(WriteFileAtomic(folder.Path(folder.LabelFile()), labels));
+  SG_RETURN_IF_ERROR(PlaceLabels(*context, model->card));
   SayStepDone(context->console, "3", model->described_s + watch.Seconds(), false);
   model->seconds += watch.Seconds();
   return OkStatus();

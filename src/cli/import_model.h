@@ -38,4 +38,7 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console&
 /// into it; files that are there already with the same bytes stay. Ends step 3.
 Status PlaceModel(ImportContext* context, AcquiredModel* model);
 
+/// Writes the card's label file into the model's folder.
+Status PlaceLabels(const ImportContext& context, const ModelCard& card);
+
 }  // namespace sg
