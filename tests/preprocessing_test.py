@@ -3,6 +3,7 @@ that was given a front computes what ONNX Runtime gets from the original and pic
 import json
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -11,7 +12,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from support import MODEL, PLUGINS, SHORT, Case, import_until
+from support import MODEL, PLUGINS, SHORT, Case, import_model, import_until, short_clip
 
 NET_W, NET_H = 320, 256
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -130,7 +131,7 @@ def session(model):
 
 
 class Preprocessing(Case):
-    def model_folder(self, model, processor):
+    def model_folder(self, model, processor, files=None):
         folder = self.folder / "finder"
         folder.mkdir(exist_ok=True)
         onnx.save(model, folder / "model.onnx")
@@ -138,15 +139,17 @@ class Preprocessing(Case):
             {"architectures": ["RTDetrForObjectDetection"], "id2label": {"0": "square"}}))
         if processor is not None:
             (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+        for name, text in (files or {}).items():
+            (folder / name).write_text(text)
         return folder
 
-    def clip(self, width, height, square, frames=8):
-        """Lossless, black with one white square; odd sizes too."""
+    def clip(self, width, height, square, colour=(255, 255, 255), frames=8):
+        """Lossless, black with one square; odd sizes too."""
         path = self.folder / f"{width}x{height}.mkv"
         x, y, size = square
-        picture = np.zeros((height, width), np.uint8)
-        picture[y:y + size, x:x + size] = 255
-        subprocess.run(["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "gray", "-s", f"{width}x{height}",
+        picture = np.zeros((height, width, 3), np.uint8)
+        picture[y:y + size, x:x + size] = colour
+        subprocess.run(["ffmpeg", "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
                         "-r", "10", "-i", "-", "-pix_fmt", "yuv420p", "-c:v", "ffv1", str(path)],
                        input=picture.tobytes() * frames, check=True)
         return path
@@ -213,6 +216,70 @@ class Preprocessing(Case):
         self.assertRegex(text, r"computed in front of it; proven at batch 1")
         front = onnx.load(self.out / "rtdetr/model/rtdetr.onnx").graph.node[:2]
         self.assertEqual([node.op_type for node in front], ["Sub", "Div"])
+
+    # The colours.
+
+    def detections_of_red(self, channel, to_rgb):
+        """Frames with a box when the network looks at one channel, normalised as mmdeploy's pipeline.json says."""
+        mean, std = [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]
+        weights = [std[c] / 255 if c == channel else 0 for c in range(3)]
+        model = Finder().grey("x", weights, mean[channel] / 255).model()
+        transforms = [{"type": "LoadImageFromFile"}, {"type": "Resize", "size": [NET_W, NET_H], "keep_ratio": False},
+                      {"type": "Normalize", "mean": mean, "std": std, "to_rgb": to_rgb}, {"type": "ImageToTensor"}]
+        pipeline = {"pipeline": {"tasks": [{"module": "Transform", "transforms": transforms}]}}
+        folder = self.model_folder(model, None, {"pipeline.json": json.dumps(pipeline)})
+        out = self.folder / f"models_{channel}_{to_rgb}"
+        text = import_until("[Step 6]", folder, "--video", self.clip(1280, 720, (400, 200, 240), (255, 0, 0)),
+                            "--synthetic-video", "--out", out, "--precision", "fp32", "--target-fps", 1000,
+                            "--max-batch", 1, *SHORT)
+        config = (out / "finder/config/config_infer_primary_finder.txt").read_text()
+        self.assertIn(f"model-color-format={0 if to_rgb else 1}\n", config)
+        self.assertIn("net-scale-factor=1\n", config)
+        self.assertNotIn("offsets=", config)
+        return int(re.search(r"Detections in (\d+) of 8 frames", text)[1])
+
+    def test_red_is_first_in_rgb_and_last_in_bgr(self):
+        self.assertEqual(self.detections_of_red(0, True), 8)
+        self.assertEqual(self.detections_of_red(2, False), 8)
+        self.assertEqual(self.detections_of_red(0, False), 0)
+
+    # The check.
+
+    def checked(self, changes):
+        folder = self.folder / "rtdetr"
+        shutil.copytree(MODEL, folder)
+        path = folder / "preprocessor_config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+        result = import_model(folder, "--check-preprocessing", "--video", short_clip(), "--out", self.out, "--json",
+                              "--no-progress")
+        self.assert_nothing_written()
+        return result, json.loads(result.stdout)
+
+    def test_the_demo_models_own_preprocessing_is_the_best(self):
+        result, answer = self.checked({})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(answer["candidates"]), 24)
+        self.assertTrue(answer["candidates"][0]["card"])
+        self.assertEqual(answer["best"], 0)
+        self.assertGreater(answer["margin"], 0)
+        self.assertRegex(result.stderr, r"(?m)^Margin of the card's own over the best other: \+\d+\.\d %$")
+        rows = re.findall(r"(?m)^(\*| ) .*\d %.*\d\.\d{3}$", result.stderr)
+        self.assertEqual(len(rows), 24)
+        self.assertEqual(rows[0], "*")
+
+    def test_a_wrong_colour_order_is_found_out(self):
+        result, answer = self.checked({"do_flip_channel_order": True})
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr.splitlines()[-1], r"^streamgauge: .*not the best.*RGB, stretch")
+        best = answer["candidates"][answer["best"]]
+        self.assertEqual((best["colour"], best["resize"]), ("RGB", "stretch"))
+        self.assertLess(answer["margin"], -0.03)
+
+    def test_a_wrong_std_is_found_out(self):
+        result, answer = self.checked(IMAGENET)
+        self.assertEqual(result.returncode, 1)
+        best = answer["candidates"][answer["best"]]
+        self.assertEqual((best["values"], best["mean"]), ("÷ 255", []))
 
     # The geometry.
 

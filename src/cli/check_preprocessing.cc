@@ -69,7 +69,6 @@ class EngineShelf {
 };
 
 std::string Row(const PreprocessingCandidate& candidate, const PreprocessingScore& score) {
-  // "÷" and "−" are two and three bytes: fmt counts columns, printf would not.
   return fmt::format("{:<2}{:<20}{:<5}{:<18}{:>8.2f}{:>12.3f}{:>9.0f} %{:>9.3f}",
                      candidate.is_card ? "*" : "", candidate.values,
                      ColourName(candidate.preprocessing),
@@ -111,10 +110,11 @@ void Print(const ImportContext& context, const std::vector<PreprocessingCandidat
   context.console.Say(fmt::format("{:<2}{:<20}{:<5}{:<18}{:>8}{:>12}{:>11}{:>9}", "", "pixels", "",
                                   "", "boxes", "confidence", "lasting", "score"));
   for (const size_t i : order) context.console.Say(Row(candidates[i], scores[i]));
-  context.console.Say(fmt::format(
-      "* the card's own (from {}). boxes: a frame, of {} frames; score: sum of confidence² of the "
-      "boxes that last into the next frame, a frame.",
-      candidates[0].preprocessing.source, scores[0].frames));
+  context.console.Say(
+      fmt::format("* the card's own (from {}). {} frames; boxes: a frame; lasting: found in the "
+                  "next frame too; "
+                  "score: confidence × lasting × (1 − e^−boxes).",
+                  candidates[0].preprocessing.source, scores[0].frames));
   if (std::isfinite(verdict.margin))
     context.console.Say(fmt::format("Margin of the card's own over the best other: {:+.1f} %",
                                     verdict.margin * 100));

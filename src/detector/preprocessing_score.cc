@@ -139,17 +139,14 @@ PreprocessingScore ScorePreprocessing(const std::vector<std::vector<Box>>& boxes
     for (const Box& box : boxes_of_frames[i]) {
       ++score.boxes;
       confidence += box.score;
-      if (!Lasts(box, boxes_of_frames[neighbour])) continue;
-      ++lasting;
-      score.score += static_cast<double>(box.score) * box.score;
+      if (Lasts(box, boxes_of_frames[neighbour])) ++lasting;
     }
   }
-  score.score /= score.frames;
+  if (score.boxes == 0) return score;
   score.boxes_per_frame = static_cast<double>(score.boxes) / score.frames;
-  if (score.boxes > 0) {
-    score.mean_confidence = confidence / score.boxes;
-    score.persistence = static_cast<double>(lasting) / score.boxes;
-  }
+  score.mean_confidence = confidence / score.boxes;
+  score.persistence = static_cast<double>(lasting) / score.boxes;
+  score.score = score.mean_confidence * score.persistence * (1 - std::exp(-score.boxes_per_frame));
   return score;
 }
 

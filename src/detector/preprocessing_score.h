@@ -32,8 +32,9 @@ struct PreprocessingScore {
   double boxes_per_frame = 0;
   double mean_confidence = 0;  ///< of all boxes; 0 without any
   double persistence = 0;      ///< share of boxes that last (below); 0 without any
-  /// Σ confidence² of the boxes that last ÷ frames: sure boxes count more than many, and boxes that
-  /// flicker, as noise does, count nothing.
+  /// mean_confidence × persistence × (1 − e^−boxes_per_frame): how sure and how steady the boxes
+  /// are. More boxes count only until there is about one a frame: a network that gets pictures it
+  /// was not trained on often finds many, and is less sure of each.
   double score = 0;
 };
 
@@ -52,7 +53,7 @@ struct PreprocessingVerdict {
 };
 
 /// Scores closer than this share tell nothing.
-inline constexpr double kClearMargin = 0.05;
+inline constexpr double kClearMargin = 0.03;
 
 /// REQUIRES: as many scores as candidates, one of which is the card's.
 PreprocessingVerdict JudgePreprocessing(const std::vector<PreprocessingCandidate>& candidates,

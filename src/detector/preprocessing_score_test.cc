@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace sg {
 namespace {
 
@@ -9,7 +12,7 @@ using Answer = PreprocessingVerdict::Answer;
 
 Box At(float left, float score, int class_id = 0) { return {class_id, left, 10, 20, 40, score}; }
 
-TEST(PreprocessingScoreTest, SureBoxesThatLastCount) {
+TEST(PreprocessingScoreTest, ItIsConfidenceTimesTheShareThatLasts) {
   const PreprocessingScore score =
       ScorePreprocessing({{At(10, 0.9F), At(100, 0.5F)}, {At(12, 0.8F)}, {At(14, 0.7F)}});
   EXPECT_EQ(score.frames, 3);
@@ -17,7 +20,7 @@ TEST(PreprocessingScoreTest, SureBoxesThatLastCount) {
   EXPECT_NEAR(score.mean_confidence, (0.9 + 0.5 + 0.8 + 0.7) / 4, 1e-6);
   EXPECT_NEAR(score.persistence, 0.75, 1e-9);
   // The box at 100 is gone in the next frame.
-  EXPECT_NEAR(score.score, (0.81 + 0.64 + 0.49) / 3, 1e-6);
+  EXPECT_NEAR(score.score, 0.725 * 0.75 * (1 - std::exp(-4.0 / 3)), 1e-6);
 }
 
 TEST(PreprocessingScoreTest, ABoxOfAnotherClassDoesNotLast) {
@@ -36,8 +39,21 @@ TEST(PreprocessingScoreTest, NoiseIsWorseThanFewSureBoxes) {
   EXPECT_GT(ScorePreprocessing(sure).score, ScorePreprocessing(noise).score);
 }
 
+/// What a real RT-DETR does on pictures that are normalised though it was trained without: many
+/// steady boxes, and none of them sure.
+TEST(PreprocessingScoreTest, ManySteadyUnsureBoxesAreWorseThanFewSureOnes) {
+  std::vector<Box> many, few;
+  for (int i = 0; i < 20; ++i) many.push_back(At(static_cast<float>(i) * 50, 0.7F));
+  for (int i = 0; i < 4; ++i) few.push_back(At(static_cast<float>(i) * 50, 0.86F));
+  EXPECT_GT(ScorePreprocessing({few, few}).score, ScorePreprocessing({many, many}).score);
+  // One lucky box in many frames is not the best either.
+  std::vector<std::vector<Box>> lucky(10);
+  lucky[3] = lucky[4] = {At(10, 0.95F)};
+  EXPECT_GT(ScorePreprocessing({few, few}).score, ScorePreprocessing(lucky).score);
+}
+
 TEST(PreprocessingScoreTest, OneFrameAndNoFramesAreScoredToo) {
-  EXPECT_NEAR(ScorePreprocessing({{At(10, 0.5F)}}).score, 0.25, 1e-6);
+  EXPECT_NEAR(ScorePreprocessing({{At(10, 0.5F)}}).score, 0.5 * (1 - std::exp(-1.0)), 1e-6);
   EXPECT_EQ(ScorePreprocessing({{}}).score, 0);
   EXPECT_EQ(ScorePreprocessing({}).frames, 0);
 }
@@ -99,8 +115,8 @@ TEST(PreprocessingVerdictTest, TheMarginDecides) {
   EXPECT_EQ(verdict.best, 1U);
   EXPECT_NE(verdict.text.find("not the best"), std::string::npos);
   EXPECT_NE(verdict.text.find("as they are"), std::string::npos);
-  EXPECT_EQ(Judge(1, 1.04).answer, Answer::kTooClose);
-  EXPECT_EQ(Judge(1.04, 1).answer, Answer::kTooClose);
+  EXPECT_EQ(Judge(1, 1.02).answer, Answer::kTooClose);
+  EXPECT_EQ(Judge(1.02, 1).answer, Answer::kTooClose);
   EXPECT_EQ(Judge(0, 0).answer, Answer::kNothingFound);
   EXPECT_EQ(Judge(1, 0).answer, Answer::kCardIsBest);
   EXPECT_EQ(Judge(0, 1).answer, Answer::kAnotherIsBetter);
