@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/subprocess.h"
+#include "cli/check_preprocessing.h"
 #include "cli/command.h"
 #include "cli/import_benchmark.h"
 #include "cli/import_context.h"
@@ -104,6 +105,12 @@ Status Import(ImportOptions options) {
     SG_ASSIGN_OR_RETURN(options.source, AskForSource(console, options.common));
   }
   if (options.common.dry_run) return PrintPlan(options, console);
+  std::optional<ScratchFolder> scratch;  // a check leaves nothing behind
+  if (options.check_preprocessing) {
+    SG_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make());
+    options.out = *scratch / "models";
+    options.gate_frames = kCheckFrames;
+  }
   ImportContext context(options, console);
   if (!options.name.empty()) SG_RETURN_IF_ERROR(CheckModelName(options.name));
   SG_RETURN_IF_ERROR(ChooseEngine(&context));
@@ -114,7 +121,12 @@ Status Import(ImportOptions options) {
 
   SG_ASSIGN_OR_RETURN(const FoundModel found, FindModel(options, console));              // step 1
   SG_ASSIGN_OR_RETURN(const CheckedModel checked, CheckModel(options, console, found));  // step 2
-  SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, checked));             // step 3
+  SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, console, checked));    // step 3
+  if (options.check_preprocessing) {
+    SG_RETURN_IF_ERROR(context.OpenFolder(model.card.name));
+    SG_RETURN_IF_ERROR(PlaceLabels(context, model.card));
+    return CheckPreprocessing(&context, checked, model);
+  }
   SG_RETURN_IF_ERROR(PlaceModel(&context, &model));  // step 3: its files, in place
   SG_ASSIGN_OR_RETURN(const BuiltEngine built, BuildEngine(&context, model));              // step 4
   SG_ASSIGN_OR_RETURN(const TimedEngine timed, TimeEngine(&context, model, built));        // step 5
@@ -169,6 +181,9 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
   command->add_option("--timing", options->timing_s, "Measured seconds of each engine timing")
       ->check(CLI::Range(0.5, 3600.0))
       ->capture_default_str();
+  command->add_flag("--check-preprocessing", options->check_preprocessing,
+                    "Only try other scales, mean and std, colour orders and letterboxes on the "
+                    "clip's first frames, and say whether the model's own are the best");
   command->add_flag("--synthetic-video", options->synthetic_video,
                     "The clip is made, not filmed; the report says so");
   AddCommonFlags(command, &options->common);

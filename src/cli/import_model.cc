@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/files.h"
+#include "cli/import_front.h"
 #include "cli/model_source.h"
 #include "cli/scratch_folder.h"
 #include "detector/card_builder.h"
@@ -109,7 +110,8 @@ Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& con
   return checked;
 }
 
-Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedModel& checked) {
+Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console& console,
+                                    const CheckedModel& checked) {
   const Stopwatch watch;
   const FoundModel& found = checked.found;
   const bool is_local = found.snapshot.commit.empty();
@@ -135,9 +137,16 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
   }
   model.notes.insert(model.notes.end(), checked.graph.notes.begin(), checked.graph.notes.end());
   model.files.onnx = checked.graph.path;
+  SG_RETURN_IF_ERROR(FitInput(console, &model));
   model.seconds = checked.seconds + watch.Seconds();
   model.described_s = watch.Seconds();
   return model;
+}
+
+Status PlaceLabels(const ImportContext& context, const ModelCard& card) {
+  std::string labels;
+  for (const std::string& label : card.labels) labels += label + "\n";
+  return WriteFileAtomic(context.folder.Path(context.folder.LabelFile()), labels);
 }
 
 Status PlaceModel(ImportContext* context, AcquiredModel* model) {
@@ -155,15 +164,13 @@ Status PlaceModel(ImportContext* context, AcquiredModel* model) {
     SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(to)));
     SG_RETURN_IF_ERROR(CopyIfChanged(JoinPath(ParentFolder(model->files.onnx), name), to));
   }
-  for (const char* name : {"config.json", "preprocessor_config.json"}) {
+  for (const std::string& name : {std::string("config.json"), model->card.preprocessing.source}) {
     const std::string from = JoinPath(model->files.config_folder, name);
     if (FileExists(from)) {
-      SG_RETURN_IF_ERROR(CopyIfChanged(from, folder.Path(std::string("config/") + name)));
+      SG_RETURN_IF_ERROR(CopyIfChanged(from, folder.Path("config/" + name)));
     }
   }
-  std::string labels;
-  for (const std::string& label : model->card.labels) labels += label + "\n";
-  SG_RETURN_IF_ERROR(WriteFileAtomic(folder.Path(folder.LabelFile()), labels));
+  SG_RETURN_IF_ERROR(PlaceLabels(*context, model->card));
   SayStepDone(context->console, "3", model->described_s + watch.Seconds(), false);
   model->seconds += watch.Seconds();
   return OkStatus();

@@ -352,6 +352,22 @@ Result<ImportContext::StepOutput> Validate(const ImportContext& context, const M
 
 }  // namespace
 
+Result<ParserNames> MakeProvenParser(const ImportContext& context, const ModelCard& card) {
+  return MakeParser(context, card);
+}
+
+Result<std::vector<std::vector<Box>>> BoxesOf(const ImportContext& context,
+                                              const BoxesRequest& request) {
+  const std::string engine = request.engine_path.substr(context.folder.root().size() + 1);
+  const ConfigFile config{request.folder + "/config_infer.txt",
+                          ParentFolder(engine) + "/" + EngineConfigName(engine), 1};
+  SG_RETURN_IF_ERROR(WriteInferConfig(context, request.card, request.parser, config));
+  SG_ASSIGN_OR_RETURN(const KittiFrames frames,
+                      RunKitti(context, context.folder.Path(config.path),
+                               context.folder.Path(request.folder + "/boxes"), "Running it"));
+  return ToBoxes(frames, request.card.labels);
+}
+
 LaunchPlan MakeLaunchPlan(const ImportContext& context, int streams,
                           const std::string& infer_config) {
   LaunchPlan plan;
@@ -371,6 +387,7 @@ Result<ValidatedModel> ValidateModel(ImportContext* context, const AcquiredModel
                        {"synthetic", context->options.synthetic_video},
                        {"score_threshold", card.score_threshold},
                        {"nms_iou", card.nms_iou_threshold},
+                       {"config", WriteNvinferConfig(card, {})},
                        {"labels", card.labels}};
   SG_ASSIGN_OR_RETURN(const ImportContext::StepResult step, context->RunStep("6", inputs, [&] {
     return Validate(*context, card, engine);

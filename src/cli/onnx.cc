@@ -112,7 +112,7 @@ Status Inspect(const OnnxOptions& options) {
     const auto look = [&]() -> Status {
       SG_ASSIGN_OR_RETURN(const PictureInput picture, FindPictureInput(inspection.summary));
       SG_ASSIGN_OR_RETURN(inspection.further,
-                          KnownFurtherInputs(file, picture.name, picture.shape));
+                          KnownFurtherInputs(file, picture.name, picture.ChannelsFirst()));
       SG_ASSIGN_OR_RETURN(const Pictures pictures, ReadPictures(options.frames, picture));
       SG_ASSIGN_OR_RETURN(const ProofOptions proof, ProofOf(options, pictures, console));
       const bool run = options.run || (!options.no_run && file.size_bytes() <= kRunUnaskedBytes);

@@ -1,6 +1,7 @@
 #include "deepstream/config_writer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "deepstream/key_file.h"
 
@@ -31,6 +32,12 @@ void AddComment(std::string* text, std::string words) {
 void AddPreprocessing(const ModelCard& card, std::string* text) {
   const Preprocessing& preprocessing = card.preprocessing;
   AddComment(text, "Pixels to network input, from " + preprocessing.source + ".");
+  if (!preprocessing.front.mean.empty()) {
+    AddComment(text, fmt::format("Then mean {:g} and std {:g}, which the ONNX itself computes: "
+                                 "nvinfer has one scale for all channels.",
+                                 fmt::join(preprocessing.front.mean, ", "),
+                                 fmt::join(preprocessing.front.std, ", ")));
+  }
   AddKey(text, "net-scale-factor", preprocessing.net_scale_factor);
   if (!preprocessing.offsets.empty()) {
     std::string offsets;

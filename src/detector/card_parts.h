@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "detector/card_builder.h"
+#include "detector/picture_recipe.h"
 
 namespace sg {
 
@@ -25,12 +26,12 @@ struct LabelSources {
 /// (names), else of labels.txt, classes.txt or a .names file beside the model.
 Status FillLabels(const LabelSources& sources, ModelCard* card);
 
-/// The input's name and, where the graph fixes them, its size.
+/// The input's name, form and, where the graph fixes it, size.
 Status FillInput(const OnnxSummary& onnx, ModelCard* card);
 
-/// Preprocessing of preprocessor_config.json (or of processor_config.json's image_processor), and
-/// the input's size where the graph leaves it free.
-Status FillPreprocessing(const ModelFiles& files, ModelCard* card);
+/// Preprocessing by the model's own files, else its family (FindPictureRecipe), and the input's
+/// size where the graph leaves it free.
+Status FillPreprocessing(const PreprocessingSources& sources, ModelCard* card);
 
 /// The head, by architecture and outputs; then the number of classes against the labels.
 Status FillHead(const OnnxSummary& onnx, const Json& config, ModelCard* card);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "onnx/input_front.h"
 
 namespace sg {
 
@@ -23,12 +24,14 @@ enum class ResizeMode {
   kLetterboxCentre,  ///< aspect ratio kept, padded on both sides
 };
 
-/// Pixel (0–255) to network value: y = net_scale_factor * (x - offsets[c]), as nvinfer does it.
+/// Pixel (0–255) to network value: y = net_scale_factor * (x - offsets[c]), as nvinfer does it,
+/// then the graph's front (onnx/input_front.h).
 struct Preprocessing {
   ResizeMode resize = ResizeMode::kStretch;
   double net_scale_factor = 1.0;
   std::vector<double> offsets;  ///< per channel, in the network's channel order; empty: none
   bool bgr = false;             ///< channel order of the network's input
+  InputFront front;             ///< of the graph: what nvinfer cannot do
   std::string source;           ///< the file that says so
 };
 
