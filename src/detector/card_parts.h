@@ -32,8 +32,14 @@ Status FillInput(const OnnxSummary& onnx, ModelCard* card);
 /// the input's size where the graph leaves it free.
 Status FillPreprocessing(const ModelFiles& files, ModelCard* card);
 
-/// The head, by architecture and outputs; then the number of classes against the labels.
-Status FillHead(const OnnxSummary& onnx, const Json& config, ModelCard* card);
+struct HeadSources {
+  const Json& config;
+  const OnnxSummary& onnx;
+  std::string wanted;  ///< --head
+};
+/// The head, or several between which real frames must decide (RecogniseHead). Labels, architecture
+/// and input must be known.
+Status FillHead(const HeadSources& sources, ModelCard* card);
 
 /// Thresholds by the order: command line, the model's configs, its README.md, the defaults.
 Status FillThresholds(const ModelFiles& files, const CardOverrides& overrides, ModelCard* card);
