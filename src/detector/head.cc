@@ -105,8 +105,8 @@ int Head::Count(OutputRole role) const {
 }
 
 bool Head::IsDense() const {
-  return kind != HeadKind::kSetPrediction && kind != HeadKind::kFinalBoxes &&
-         kind != HeadKind::kNmsSelections;
+  if (kind == HeadKind::kFinalBoxes) return overlapping;
+  return kind != HeadKind::kSetPrediction && kind != HeadKind::kNmsSelections;
 }
 
 std::string HeadText(const Head& head) {

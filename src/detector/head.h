@@ -53,12 +53,20 @@ struct HeadLevel {
   int rows = 0;
   int columns = 0;
   std::vector<float> anchors;  ///< width and height in pixels, one after the other
+  float centre_scale = 1;      ///< kAnchorGrid with kExp: v4's scale_x_y
 };
 
 /// Of kAnchorGrid: how a raw value t becomes a width; a is the anchor's.
 enum class AnchorScale {
   kExp,         ///< a·e^t, as Darknet's v2 to v4
   kFourSquare,  ///< a·(2σ(t))², as v5 and v7
+};
+
+/// Of kAnchorGrid: the order of a level's axes; a value is one of (box, objectness, classes).
+enum class CellLayout {
+  kAnchorValueCell,  ///< [anchors × values, rows, columns]
+  kAnchorCellValue,  ///< [anchors, rows, columns, values]
+  kCellAnchorValue,  ///< [rows, columns, anchors × values]
 };
 
 /// Of kLevels: what the four box values of a point are.
@@ -82,10 +90,11 @@ struct Head {
   bool objectness = false;      ///< kDenseRows, kAnchorGrid: the column between box and classes
   bool grid_offsets = false;    ///< kDenseRows: cxcywh are offsets of the grids of `levels` (YOLOX)
 
-  int box_column = 0;      ///< kFinalBoxes with kRows: where things are in a row
-  int score_column = 4;    ///< -1: in an output of its own
-  int class_column = 5;    ///< -1: in an output of its own, or a single class
-  int first_class_id = 0;  ///< kFinalBoxes: the number that stands for labels[0]
+  int box_column = 0;        ///< kFinalBoxes with kRows: where things are in a row
+  int score_column = 4;      ///< -1: in an output of its own
+  int class_column = 5;      ///< -1: in an output of its own, or a single class
+  int first_class_id = 0;    ///< kFinalBoxes: the number that stands for labels[0]
+  bool overlapping = false;  ///< kFinalBoxes: nothing in the graph chose among them
 
   std::vector<HeadLevel> levels;
   PointBox point_box = PointBox::kDistances;
@@ -93,7 +102,7 @@ struct Head {
   float point_offset = 0;   ///< of a point in its cell, in cells
   bool in_strides = false;  ///< distances count strides, not pixels
   AnchorScale anchor_scale = AnchorScale::kExp;
-  float centre_scale = 1;  ///< kAnchorGrid with kExp: v4's scale_x_y
+  CellLayout cell_layout = CellLayout::kAnchorValueCell;
 
   /// The output of a role, the n-th one of that role; nullptr when there is none.
   const HeadOutput* Find(OutputRole role, int n = 0) const;

@@ -71,6 +71,8 @@ Result<std::vector<HeadCandidate>> RecogniseHead(const HeadQuestion& question,
                                  wanted, question.onnx.path, OutputsText(question.onnx),
                                  FamiliesText(candidates)));
   }
+  if (wanted.empty())
+    KeepIfAny(&candidates, [](const HeadCandidate& candidate) { return !candidate.only_if_asked; });
   KeepIfAny(&candidates, [](const HeadCandidate& candidate) { return candidate.HasFacts(); });
   if (question.labels > 0 && !KeepIfAny(&candidates, [&](const HeadCandidate& candidate) {
         return candidate.head.num_classes == question.labels;

@@ -40,6 +40,8 @@ struct HeadEvidence {
 struct HeadCandidate {
   Head head;
   std::vector<HeadEvidence> evidence;
+  /// A rare reading, taken only when --head names it.
+  bool only_if_asked = false;
 
   void Shape(const std::string& text) { evidence.push_back({text, false}); }
   void Fact(const std::string& text) { evidence.push_back({text, true}); }

@@ -28,7 +28,7 @@ class Maker {
       for (const int dim : made.dims) size *= static_cast<size_t>(dim);
       made.values.reserve(size);
       const size_t inner = made.dims.empty() ? 1 : static_cast<size_t>(made.dims.back());
-      for (size_t i = 0; i < size; ++i) made.values.push_back(Value(output, i, size, inner));
+      for (size_t i = 0; i < size; ++i) made.values.push_back(Value(output, i, inner));
       tensors.outputs.push_back(std::move(made));
     }
     return tensors;
@@ -73,7 +73,7 @@ class Maker {
            static_cast<float>(column % 2 == 0 ? request_.network_width : request_.network_height);
   }
 
-  float Value(const HeadOutput& output, size_t i, size_t size, size_t inner) {
+  float Value(const HeadOutput& output, size_t i, size_t inner) {
     const bool whole = output.type == TensorType::kInt32 || output.type == TensorType::kInt64;
     if (request_.wild && style_ != 3 && !whole && OneIn(61)) return Wild();
     switch (output.role) {
@@ -81,18 +81,47 @@ class Maker {
       case OutputRole::kObjectness:
         return Score();
       case OutputRole::kBoxes:
-        return Coordinate(i % inner);
+        return BoxValue(i % inner);
       case OutputRole::kLabels:
         return Label();
       case OutputRole::kCount:
         return std::round(Uniform(request_.wild ? -3 : 0, 60));
       case OutputRole::kSelections:
-        return std::round(Uniform(-1, 40));
+        return Selection(i % inner);
       case OutputRole::kRows:
-        break;
+        return RowValue(i, inner, output.dims);
     }
-    (void)size;
-    return Score();
+    return 0;
+  }
+
+  /// A value of kRows: which column it is depends on the head.
+  float RowValue(size_t i, size_t inner, const std::vector<int>& dims) {
+    const size_t column =
+        head_.channels_first ? i / inner % static_cast<size_t>(dims[dims.size() - 2]) : i % inner;
+    if (head_.kind == HeadKind::kFinalBoxes) {
+      if (static_cast<int>(column) == head_.score_column) return Score();
+      if (static_cast<int>(column) == head_.class_column) return Label();
+      return Coordinate(column - static_cast<size_t>(head_.box_column));
+    }
+    // Levels and anchors: raw numbers of any column do.
+    if (head_.kind != HeadKind::kDenseRows) return OneIn(2) ? Score() : Uniform(-2, 3);
+    if (column >= 4) return Score();
+    return head_.grid_offsets ? Uniform(-2, 3) : Coordinate(column);
+  }
+
+  float BoxValue(size_t column) {
+    if (head_.kind == HeadKind::kLevels)
+      return head_.point_box == PointBox::kDistances && !head_.in_strides ? Uniform(-4, 40)
+                                                                          : Uniform(-2, 3);
+    if (head_.kind == HeadKind::kCoverageGrid) return Uniform(-0.2F, 1);
+    return Coordinate(column);
+  }
+
+  float Selection(size_t column) {
+    if (column == 0) return OneIn(9) ? 1.0F : 0.0F;
+    if (column == 1) return Label();
+    const int boxes = head_.Find(OutputRole::kBoxes)->dims[0];
+    return std::round(Uniform(-2, static_cast<float>(boxes) + 2));
   }
 
   float Label() {

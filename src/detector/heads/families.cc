@@ -9,8 +9,8 @@ namespace sg {
 
 const std::vector<HeadFamily>& HeadFamilies() {
   static const std::vector<HeadFamily> kFamilies = {
-      SetPredictionFamily(),
-      DenseRowsFamily(),
+      SetPredictionFamily(), DenseRowsFamily(),  FinalBoxesFamily(),   NmsSelectionsFamily(),
+      LevelsFamily(),        AnchorGridFamily(), CoverageGridFamily(),
   };
   return kFamilies;
 }

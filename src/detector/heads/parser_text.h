@@ -90,7 +90,7 @@ bool complain(const std::string& what) {
   static std::mutex mutex;
   static std::vector<std::string> said;
   std::lock_guard<std::mutex> lock(mutex);
-  if (said.size() < 32 && std::find(said.begin(), said.end(), what) == said.end()) {
+  if (said.size() < 64 && std::find(said.begin(), said.end(), what) == said.end()) {
     said.push_back(what);
     std::fprintf(stderr, "@FUNCTION@: %s\n", what.c_str());
   }

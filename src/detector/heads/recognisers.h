@@ -9,5 +9,10 @@ namespace sg {
 
 HeadFamily SetPredictionFamily();  // set_prediction.cc
 HeadFamily DenseRowsFamily();      // dense_rows.cc
+HeadFamily FinalBoxesFamily();     // final_boxes.cc
+HeadFamily NmsSelectionsFamily();  // nms_selections.cc
+HeadFamily LevelsFamily();         // levels.cc
+HeadFamily AnchorGridFamily();     // anchor_grid.cc
+HeadFamily CoverageGridFamily();   // coverage_grid.cc
 
 }  // namespace sg
