@@ -14,6 +14,7 @@
 #include "cli/import_benchmark.h"
 #include "cli/import_context.h"
 #include "cli/import_engine.h"
+#include "cli/import_head.h"
 #include "cli/import_model.h"
 #include "cli/import_report.h"
 #include "cli/import_validation.h"
@@ -116,6 +117,7 @@ Status Import(ImportOptions options) {
   SG_ASSIGN_OR_RETURN(const CheckedModel checked, CheckModel(options, console, found));  // step 2
   SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, checked));             // step 3
   SG_RETURN_IF_ERROR(PlaceModel(&context, &model));  // step 3: its files, in place
+  SG_RETURN_IF_ERROR(SettleHead(context, &model));   // where the outputs alone do not tell
   SG_ASSIGN_OR_RETURN(const BuiltEngine built, BuildEngine(&context, model));              // step 4
   SG_ASSIGN_OR_RETURN(const TimedEngine timed, TimeEngine(&context, model, built));        // step 5
   SG_ASSIGN_OR_RETURN(const ValidatedModel valid, ValidateModel(&context, model, timed));  // step 6
@@ -146,6 +148,8 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
       ->check(CLI::IsMember({"fp16", "fp32"}))
       ->capture_default_str();
   command->add_option("--labels", options->labels, "Label file, one class a line");
+  command->add_option("--head", options->head,
+                      "How the outputs become boxes, where several ways fit: the name of one");
   command->add_option("--score-threshold", options->score_threshold, "Lowest score of a detection")
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--nms-iou", options->nms_iou, "Overlap from which NMS removes a box")

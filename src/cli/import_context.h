@@ -32,6 +32,7 @@ struct ImportOptions {
   bool synthetic_video = false;
   std::string precision = "fp16";
   std::string labels;
+  std::string head;  ///< a head's name; empty: recognised
   std::optional<double> score_threshold;
   std::optional<double> nms_iou;
   double target_fps = 30;

@@ -123,6 +123,13 @@ std::optional<Box> ClampedBox(const Corners& corners, const DecodeSettings& sett
   const float right = static_cast<float>(settings.network_width) - 1;
   const float bottom = static_cast<float>(settings.network_height) - 1;
   Box box;
+  if (!settings.clamp) {
+    box.left = corners.left;
+    box.top = corners.top;
+    box.width = corners.right - corners.left;
+    box.height = corners.bottom - corners.top;
+    return box;
+  }
   box.left = std::clamp(corners.left, 0.0F, right);
   box.top = std::clamp(corners.top, 0.0F, bottom);
   box.width = std::max(std::clamp(corners.right, 0.0F, right) - box.left, 0.0F);

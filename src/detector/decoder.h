@@ -39,6 +39,7 @@ struct DecodeSettings {
   int network_width = 0;
   int network_height = 0;
   std::vector<float> thresholds;  ///< indexed by class
+  bool clamp = true;              ///< false: boxes as they are, negative sizes too
 };
 
 /// What the model family's own post-processing does before any suppression: a score that reaches

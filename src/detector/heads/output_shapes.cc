@@ -81,7 +81,8 @@ OutputPair FindScoresAndBoxes(const HeadQuestion& question,
       const auto b = boxes.dims[1].value;
       const bool named = IsNamed(scores, score_names) && IsNamed(boxes, box_names);
       // Without names the rows must be numbers that agree.
-      if (!named && (!a || !b || *a != *b || !boxes.dims[2].value)) continue;
+      if (!named && (!a || !b || !boxes.dims[2].value)) continue;
+      if (a && b && *a != *b) continue;
       if (best.scores != nullptr && (best.named || !named)) continue;
       best.scores = &scores;
       best.boxes = &boxes;
