@@ -14,7 +14,7 @@ Status FillArchitecture(const Json& config, const std::string& config_path, Mode
 
 /// Where labels may be.
 struct LabelSources {
-  const Json& config;
+  const Json& config;  ///< null when there is none
   const std::string& config_path;
   const OnnxSummary& onnx;
   const ModelFiles& files;
