@@ -15,6 +15,7 @@
 #include "cli/import_benchmark.h"
 #include "cli/import_context.h"
 #include "cli/import_engine.h"
+#include "cli/import_head.h"
 #include "cli/import_model.h"
 #include "cli/import_report.h"
 #include "cli/import_validation.h"
@@ -128,6 +129,7 @@ Status Import(ImportOptions options) {
     return CheckPreprocessing(&context, checked, model);
   }
   SG_RETURN_IF_ERROR(PlaceModel(&context, &model));  // step 3: its files, in place
+  SG_RETURN_IF_ERROR(SettleHead(context, &model));   // where the outputs alone do not tell
   SG_ASSIGN_OR_RETURN(const BuiltEngine built, BuildEngine(&context, model));              // step 4
   SG_ASSIGN_OR_RETURN(const TimedEngine timed, TimeEngine(&context, model, built));        // step 5
   SG_ASSIGN_OR_RETURN(const ValidatedModel valid, ValidateModel(&context, model, timed));  // step 6
@@ -159,6 +161,8 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
       ->check(CLI::IsMember({"fp16", "fp32"}))
       ->capture_default_str();
   command->add_option("--labels", options->labels, "Label file, one class a line");
+  command->add_option("--head", options->head,
+                      "How the outputs become boxes, where several ways fit: the name of one");
   command->add_option("--score-threshold", options->score_threshold, "Lowest score of a detection")
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--nms-iou", options->nms_iou, "Overlap from which NMS removes a box")

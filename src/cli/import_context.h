@@ -36,6 +36,7 @@ struct ImportOptions {
   bool check_preprocessing = false;  ///< only that: nothing is imported
   std::string precision = "fp16";
   std::string labels;
+  std::string head;  ///< a head's name; empty: recognised
   std::optional<double> score_threshold;
   std::optional<double> nms_iou;
   double target_fps = 30;

@@ -117,7 +117,7 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console&
   const bool is_local = found.snapshot.commit.empty();
   std::string name = options.name;
   if (name.empty()) name = is_local ? found.name : found.snapshot.name;
-  const CardOverrides overrides{name, options.labels, options.score_threshold, options.nms_iou};
+  const CardOverrides overrides{name, options.labels, options.score_threshold, options.nms_iou, options.head};
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
   model.onnx = checked.onnx;

@@ -92,6 +92,13 @@ void AddAppGroups(const AppConfig& config, bool loop, std::string* text) {
   AddKey(text, "file-loop", loop ? 1 : 0);
 }
 
+/// nvinfer splits the list at ';'.
+std::string OutputNames(const Head& head) {
+  std::string names;
+  for (const HeadOutput& output : head.outputs) names += (names.empty() ? "" : ";") + output.name;
+  return names;
+}
+
 }  // namespace
 
 std::string WriteNvinferConfig(const ModelCard& card, const NvinferConfigPaths& paths) {
@@ -115,8 +122,8 @@ std::string WriteNvinferConfig(const ModelCard& card, const NvinferConfigPaths& 
 
   text += "\n";
   AddComment(&text, "Classes, from " + card.labels_source + ".");
-  AddKey(&text, "num-detected-classes", card.num_classes);
-  AddKey(&text, "output-blob-names", card.scores_output + ";" + card.boxes_output);
+  AddKey(&text, "num-detected-classes", card.head.num_classes);
+  AddKey(&text, "output-blob-names", OutputNames(card.head));
   AddKey(&text, "custom-lib-path", paths.custom_lib_path);
   AddKey(&text, "parse-bbox-func-name", paths.parse_bbox_func_name);
   AddComment(&text, card.cluster_mode

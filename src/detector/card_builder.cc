@@ -37,6 +37,15 @@ void FillName(const ModelFiles& files, ModelCard* card) {
   }
 }
 
+/// What an Ultralytics export says it is for.
+Status CheckMetadataTask(const OnnxSummary& onnx) {
+  const auto task = onnx.metadata.find("task");
+  if (task == onnx.metadata.end() || task->second == "detect") return OkStatus();
+  return UnsupportedError(fmt::format(
+      "{}: its metadata says task '{}', not detection; only detectors can be imported, give one",
+      onnx.path, task->second));
+}
+
 }  // namespace
 
 Status CheckModelName(const std::string& name) {
@@ -59,20 +68,19 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
   SG_RETURN_IF_ERROR(CheckOperatorDomains(onnx));
 
   const std::string config_path = JoinPath(files.config_folder, "config.json");
-  if (!FileExists(config_path)) {
-    return UserError(
-        fmt::format("{}: is missing; it says what kind of model this is, put it beside the model",
-                    config_path));
+  Json config;  // null: exports of Ultralytics and others have none
+  if (FileExists(config_path)) {
+    SG_ASSIGN_OR_RETURN(config, ReadJsonFile(config_path));
+    if (!config.is_object()) {
+      return UserError(fmt::format("{}: is not a model's config (no JSON object)", config_path));
+    }
+    SG_RETURN_IF_ERROR(FillArchitecture(config, config_path, &card));
   }
-  SG_ASSIGN_OR_RETURN(const Json config, ReadJsonFile(config_path));
-  if (!config.is_object()) {
-    return UserError(fmt::format("{}: is not a model's config (no JSON object)", config_path));
-  }
-  SG_RETURN_IF_ERROR(FillArchitecture(config, config_path, &card));
+  SG_RETURN_IF_ERROR(CheckMetadataTask(onnx));
   SG_RETURN_IF_ERROR(FillLabels({config, config_path, onnx, files, overrides}, &card));
   SG_RETURN_IF_ERROR(FillInput(onnx, &card));
   SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config}, &card));
-  SG_RETURN_IF_ERROR(FillHead(onnx, config, &card));
+  SG_RETURN_IF_ERROR(FillHead({config, onnx, overrides.head}, &card));
   SG_RETURN_IF_ERROR(FillThresholds(files, overrides, &card));
   return card;
 }

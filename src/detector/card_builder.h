@@ -18,6 +18,7 @@ struct CardOverrides {
   std::string labels_file;                ///< --labels
   std::optional<double> score_threshold;  ///< --score-threshold
   std::optional<double> nms_iou;          ///< --nms-iou
+  std::string head;                       ///< --head: a family's name
 };
 
 /// kUser names the file that is missing or wrong; kUnsupported says in plain words what the model

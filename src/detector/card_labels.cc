@@ -149,6 +149,12 @@ Status FillLabels(const LabelSources& sources, ModelCard* card) {
     return OkStatus();
   }
   SG_ASSIGN_OR_RETURN(const std::string path, FindLabelFile(sources.files));
+  if (path.empty() && sources.config.is_null()) {
+    return UserError(fmt::format(
+        "{}: is missing, the ONNX has no names in its metadata, and there is no labels.txt beside "
+        "the model; give the labels with --labels FILE, one a line",
+        sources.config_path));
+  }
   if (path.empty()) {
     return UserError(fmt::format(
         "{}: has no id2label, label2id or names, and there is no labels.txt beside the model; give "

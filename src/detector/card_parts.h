@@ -15,7 +15,7 @@ Status FillArchitecture(const Json& config, const std::string& config_path, Mode
 
 /// Where labels may be.
 struct LabelSources {
-  const Json& config;
+  const Json& config;  ///< null when there is none
   const std::string& config_path;
   const OnnxSummary& onnx;
   const ModelFiles& files;
@@ -33,8 +33,14 @@ Status FillInput(const OnnxSummary& onnx, ModelCard* card);
 /// size where the graph leaves it free.
 Status FillPreprocessing(const PreprocessingSources& sources, ModelCard* card);
 
-/// The head, by architecture and outputs; then the number of classes against the labels.
-Status FillHead(const OnnxSummary& onnx, const Json& config, ModelCard* card);
+struct HeadSources {
+  const Json& config;
+  const OnnxSummary& onnx;
+  std::string wanted;  ///< --head
+};
+/// The head, or several between which real frames must decide (RecogniseHead). Labels, architecture
+/// and input must be known.
+Status FillHead(const HeadSources& sources, ModelCard* card);
 
 /// Thresholds by the order: command line, the model's configs, its README.md, the defaults.
 Status FillThresholds(const ModelFiles& files, const CardOverrides& overrides, ModelCard* card);

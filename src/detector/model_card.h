@@ -6,16 +6,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "detector/head_recognition.h"
 #include "onnx/input_front.h"
 
 namespace sg {
-
-/// How a model's output tensors become boxes. Each value names one reference decoder
-/// (detector/decoder.h) and one parser generator (detector/parser_source.h).
-enum class HeadKind {
-  kDetrSigmoid,  ///< logits [N,Q,C] through a sigmoid, pred_boxes [N,Q,4] as cxcywh in 0–1
-};
-const char* HeadKindName(HeadKind kind);
 
 /// How a frame fills the network's input.
 enum class ResizeMode {
@@ -44,14 +38,14 @@ struct ModelCard {
   std::string labels_source;        ///< e.g. "config.json id2label"
   Preprocessing preprocessing;
 
-  HeadKind head = HeadKind::kDetrSigmoid;
   std::string input_name;  ///< [N,3,H,W]
   int input_width = 0;
   int input_height = 0;
-  std::string scores_output;  ///< e.g. "logits"
-  std::string boxes_output;   ///< e.g. "pred_boxes"
-  int num_queries = 0;
-  int num_classes = 0;
+
+  /// How the outputs become boxes. While `head_candidates` has more than one entry it is their
+  /// first, and a trial on real frames must choose (SettleHead).
+  Head head;
+  std::vector<HeadCandidate> head_candidates;
 
   double score_threshold = 0.25;       ///< pre-cluster-threshold
   std::string score_threshold_source;  ///< where that number comes from

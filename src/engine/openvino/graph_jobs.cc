@@ -425,4 +425,44 @@ Result<Json> OnnxCompareJob(const Json& request, const Emit& emit) {
   }
 }
 
+Result<Json> OnnxRunJob(const Json& request, const Emit& emit) {
+  try {
+    SG_ASSIGN_OR_RETURN(const Runner runner, Runner::Read(request, request));
+    SG_RETURN_IF_ERROR(runner.CheckInputs());
+    SG_ASSIGN_OR_RETURN(
+        const TestPictures pictures,
+        TestPictures::Make(runner.picture(), 1, request.at("pictures_path").get<std::string>()));
+    Refusal refusal;
+    auto compiled = runner.Compile(1, &refusal);
+    std::string floats;
+    Json outputs = Json::array();
+    for (int64_t i = 0; i < pictures.count(); ++i) {
+      if (Interrupted()) return InterruptedError();
+      std::vector<PictureOutputs> picture;
+      if (!compiled || !runner.Run(*compiled, pictures, {i, 1}, &picture, &refusal))
+        return UnsupportedError(fmt::format("{}: {}does not run: {}", runner.path(),
+                                            refusal.node.empty() ? "" : refusal.node + " ",
+                                            refusal.why));
+      Json shapes = Json::array();
+      for (const OutputValues& output : picture.at(0)) {
+        shapes.push_back({{"name", output.name}, {"shape", output.shape}});
+        for (const double number : output.values) {
+          const auto value = static_cast<float>(number);
+          floats.append(reinterpret_cast<const char*>(&value), sizeof value);
+        }
+      }
+      if (i > 0 && shapes != outputs)
+        return UnsupportedError(runner.path() + ": its outputs' shapes depend on the picture");
+      outputs = std::move(shapes);
+      if (emit)
+        emit({{"event", "progress"},
+              {"fraction", static_cast<double>(i + 1) / static_cast<double>(pictures.count())}});
+    }
+    SG_RETURN_IF_ERROR(WriteFileAtomic(request.at("to").get<std::string>(), floats));
+    return Json{{"pictures", pictures.count()}, {"outputs", outputs}};
+  } catch (const Json::exception& e) {
+    return UserError(std::string("onnx-run request: ") + e.what());
+  }
+}
+
 }  // namespace sg::openvino
