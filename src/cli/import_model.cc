@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "cli/import_front.h"
 #include "cli/model_source.h"
+#include "deepstream/nvinfer_recipe.h"
 #include "detector/card_builder.h"
 #include "detector/model_files.h"
 #include "onnx/onnx_file.h"
@@ -81,9 +82,9 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console&
   const Stopwatch watch;
   const FoundModel& found = checked.found;
   const bool is_local = found.snapshot.commit.empty();
-  const CardOverrides overrides{
-      options.name.empty() && !is_local ? found.snapshot.name : options.name, options.labels,
-      options.score_threshold, options.nms_iou};
+  CardOverrides overrides{options.name.empty() && !is_local ? found.snapshot.name : options.name,
+                          options.labels, options.score_threshold, options.nms_iou, std::nullopt};
+  SG_ASSIGN_OR_RETURN(overrides.nvinfer_recipe, NvinferRecipe(found.files.config_folder));
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
   model.onnx = checked.onnx;

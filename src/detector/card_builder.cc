@@ -71,7 +71,7 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
   SG_RETURN_IF_ERROR(FillArchitecture(config, config_path, &card));
   SG_RETURN_IF_ERROR(FillLabels({config, config_path, onnx, files, overrides}, &card));
   SG_RETURN_IF_ERROR(FillInput(onnx, &card));
-  SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config}, &card));
+  SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config, overrides.nvinfer_recipe}, &card));
   SG_RETURN_IF_ERROR(FillHead(onnx, config, &card));
   SG_RETURN_IF_ERROR(FillThresholds(files, overrides, &card));
   return card;
