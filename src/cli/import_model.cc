@@ -8,6 +8,7 @@
 #include "cli/import_front.h"
 #include "cli/model_source.h"
 #include "cli/scratch_folder.h"
+#include "deepstream/nvinfer_recipe.h"
 #include "detector/card_builder.h"
 #include "detector/model_files.h"
 #include "onnx/onnx_file.h"
@@ -117,7 +118,9 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console&
   const bool is_local = found.snapshot.commit.empty();
   std::string name = options.name;
   if (name.empty()) name = is_local ? found.name : found.snapshot.name;
-  const CardOverrides overrides{name, options.labels, options.score_threshold, options.nms_iou, options.head};
+  CardOverrides overrides{name,         options.labels, options.score_threshold, options.nms_iou,
+                          options.head, std::nullopt};
+  SG_ASSIGN_OR_RETURN(overrides.nvinfer_recipe, NvinferRecipe(found.files.config_folder));
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
   model.onnx = checked.onnx;

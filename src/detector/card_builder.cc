@@ -79,7 +79,7 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
   SG_RETURN_IF_ERROR(CheckMetadataTask(onnx));
   SG_RETURN_IF_ERROR(FillLabels({config, config_path, onnx, files, overrides}, &card));
   SG_RETURN_IF_ERROR(FillInput(onnx, &card));
-  SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config}, &card));
+  SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config, overrides.nvinfer_recipe}, &card));
   SG_RETURN_IF_ERROR(FillHead({config, onnx, overrides.head}, &card));
   SG_RETURN_IF_ERROR(FillThresholds(files, overrides, &card));
   return card;

@@ -84,12 +84,14 @@ ResizeMode ModeOfKeptRatio(const PictureRecipe& recipe, ModelCard* card) {
   const PictureSize graph{card->input_height, card->input_width};
   const bool same = recipe.padded_size == graph ||
                     (recipe.padding != PictureRecipe::Padding::kNone && recipe.size == graph);
+  const bool says_sizes =
+      recipe.shortest_edge > 0 || recipe.longest_edge > 0 || recipe.size.height > 0;
   if (recipe.crop.height != 0) {
     card->notes.push_back(fmt::format(
         "{} cuts {} from the picture's centre; nvinfer cuts nothing: the whole picture is fitted "
         "in with its aspect ratio, so objects are smaller than in training",
         recipe.source, SizeText(recipe.crop)));
-  } else if (!same) {
+  } else if (!same && says_sizes) {
     card->notes.push_back(fmt::format(
         "{} scales pictures with their aspect ratio {} to sizes of their own; the network's input "
         "is fixed at {}, so they are fitted into it and padded {}: objects keep their shape, not "
@@ -97,7 +99,7 @@ ResizeMode ModeOfKeptRatio(const PictureRecipe& recipe, ModelCard* card) {
         recipe.source, RatioText(recipe), SizeText(graph),
         centre ? "on both sides" : "right and below"));
   }
-  if (same && recipe.padding_value != 0) {
+  if ((same || !says_sizes) && recipe.padding_value != 0) {
     card->notes.push_back(
         fmt::format("{} pads with the value {:g}, nvinfer with 0: scores near the padding may "
                     "differ a little",
@@ -246,6 +248,7 @@ Result<PictureRecipe> FindPictureRecipe(const PreprocessingSources& sources) {
   if (!recipe) {
     SG_ASSIGN_OR_RETURN(recipe, MmdeployRecipe(folder));
   }
+  if (!recipe) recipe = sources.nvinfer;
   if (!recipe) recipe = UltralyticsRecipe(sources.onnx);
   if (!recipe) {
     SG_ASSIGN_OR_RETURN(recipe, ArchitectureRecipe(sources));

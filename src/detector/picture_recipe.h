@@ -58,13 +58,16 @@ struct PreprocessingSources {
   const ModelFiles& files;
   const OnnxSummary& onnx;
   const Json& config;  ///< config.json; null where there is none
+  /// Of an nvinfer config beside the model.
+  std::optional<PictureRecipe> nvinfer = {};
 };
 
 /// The recipe of the first of: preprocessor_config.json or processor_config.json (transformers);
-/// infer_cfg.yml, inference.yml or preprocess.yaml (PaddleDetection); pipeline.json (mmdeploy); the
-/// ONNX's metadata (Ultralytics); the defaults of the architecture's transformers class; those of
-/// the family, known by its inputs and outputs or the file's name. kUser names the file and key
-/// that is wrong, or what was looked for in vain; kUnsupported what the reader does not know.
+/// infer_cfg.yml, inference.yml or preprocess.yaml (PaddleDetection); pipeline.json (mmdeploy); an
+/// nvinfer config; the ONNX's metadata (Ultralytics); the defaults of the architecture's
+/// transformers class; those of the family, known by its inputs and outputs or the file's name.
+/// kUser names the file and key that is wrong, or what was looked for in vain; kUnsupported what
+/// the reader does not know.
 Result<PictureRecipe> FindPictureRecipe(const PreprocessingSources& sources);
 
 /// The same of one format each; nullopt when the folder has no such file, or says nothing of it.
