@@ -10,10 +10,15 @@
 #include "detector/file_selection.h"
 #include "detector/task_gate.h"
 #include "hub/safetensors.h"
-#include "onnx/onnx_file.h"
+#include "onnx/onnx_contents.h"
 
 namespace sg {
 namespace {
+
+/// Of a source that is not here, at most so many ONNX files are fetched to find the right one.
+constexpr int kMaxFetched = 3;
+/// Of one that is, at most so many are looked into; further ones go by their names.
+constexpr size_t kMaxLookedInto = 64;
 
 std::vector<ListedFile> Listed(const Repository& repository) {
   std::vector<ListedFile> files;
@@ -36,21 +41,40 @@ std::string StagingFolder(const std::string& asked, const ModelSource& source) {
   return fmt::format("{}/staging/{}", UserCacheFolder(), Sha256(source.text).substr(0, 16));
 }
 
-/// The weight files that the graph itself names, whatever they are called. One that is not listed
-/// is told when the graph is checked.
-Status FetchExternal(Repository* repository, const FileSelection& selection) {
-  SG_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                      ExternalFileNames(JoinPath(repository->snapshot().folder, selection.onnx)));
-  const std::string folder = ParentFolder(selection.onnx);
-  std::vector<std::string> wanted;
-  for (const std::string& name : names) {
-    const std::string path = folder == "." ? name : folder + "/" + name;
-    if (repository->Find(path) != nullptr) wanted.push_back(path);
+/// Looks into the candidates that are on disk already: all of a local folder's.
+void LookIntoThoseHere(const std::string& folder, const std::vector<ListedFile>& files,
+                       SelectionWish* wish) {
+  for (const std::string& candidate : OnnxCandidates(files, *wish)) {
+    if (wish->contents.size() == kMaxLookedInto) return;
+    const std::string path = JoinPath(folder, candidate);
+    if (!FileExists(path)) continue;
+    // A damaged file keeps what its name says; when it is chosen, reading it whole says what is
+    // wrong.
+    Result<OnnxContents> contents = ReadOnnxContents(path);
+    if (contents.ok()) wish->contents[candidate] = *std::move(contents);
   }
-  return repository->Fetch(wanted);
 }
 
-/// Fetches the small files, passes the gate, and selects.
+/// The ONNX, chosen by its name, is fetched and looked into; where that speaks against it, the next
+/// one that may be right is, and so on. `wish` gets what was seen.
+Result<FileSelection> SelectByContents(Repository* repository, const std::vector<ListedFile>& files,
+                                       SelectionWish* wish) {
+  const std::string& folder = repository->snapshot().folder;
+  LookIntoThoseHere(folder, files, wish);
+  for (int fetched = 0;; ++fetched) {
+    wish->known_only = fetched == kMaxFetched;
+    SG_ASSIGN_OR_RETURN(FileSelection selection, SelectFiles(files, *wish));
+    if (selection.onnx.empty() || wish->contents.contains(selection.onnx)) return selection;
+    SG_RETURN_IF_ERROR(repository->Fetch({selection.onnx}));
+    Result<OnnxContents> contents = ReadOnnxContents(JoinPath(folder, selection.onnx));
+    if (!contents.ok()) return contents.error();
+    wish->contents[selection.onnx] = *std::move(contents);
+  }
+}
+
+/// Fetches the small files, passes the gate, and selects; the ONNX that it chooses is on disk then,
+/// with the weight files that its graph names, whatever they are called. One that is not listed is
+/// told when the graph is checked.
 Result<FileSelection> Select(Repository* repository, const std::string& variant) {
   const ModelSnapshot& snapshot = repository->snapshot();
   const std::vector<ListedFile> files = Listed(*repository);
@@ -70,18 +94,22 @@ Result<FileSelection> Select(Repository* repository, const std::string& variant)
   }
   SG_RETURN_IF_ERROR(CheckTask(evidence));
 
-  return SelectFiles(files, {snapshot.source, variant, snapshot.file});
+  SelectionWish wish{snapshot.source, variant, snapshot.file};
+  SG_ASSIGN_OR_RETURN(const FileSelection selection, SelectByContents(repository, files, &wish));
+  if (selection.onnx.empty()) return selection;
+  std::vector<std::string> wanted = selection.external;
+  const std::string parent = ParentFolder(selection.onnx);
+  for (const std::string& name : wish.contents[selection.onnx].external_files) {
+    const std::string path = parent == "." ? name : parent + "/" + name;
+    if (repository->Find(path) != nullptr) wanted.push_back(path);
+  }
+  SG_RETURN_IF_ERROR(repository->Fetch(wanted));
+  return selection;
 }
 
-/// The ONNX with its weights beside it.
-Result<ModelFiles> FetchOnnx(Repository* repository, const FileSelection& selection,
-                             const Console& console) {
+void SaySelection(const FileSelection& selection, const Console& console) {
   console.Say(selection.selection_line);
-  std::vector<std::string> wanted = selection.external;
-  wanted.push_back(selection.onnx);
-  SG_RETURN_IF_ERROR(repository->Fetch(wanted));
-  SG_RETURN_IF_ERROR(FetchExternal(repository, selection));
-  return FilesOnDisk(repository->snapshot().source, repository->snapshot().folder, selection);
+  for (const std::string& note : selection.notes) console.Say(note);
 }
 
 /// model.safetensors, or the shards that the index names.
@@ -131,7 +159,8 @@ Result<ModelFiles> FetchModelFiles(Repository* repository, const std::string& va
         "instance with optimum-cli export onnx) and give the .onnx",
         repository->snapshot().source));
   }
-  return FetchOnnx(repository, selection, console);
+  SaySelection(selection, console);
+  return FilesOnDisk(repository->snapshot().source, repository->snapshot().folder, selection);
 }
 
 Result<std::vector<std::string>> FetchOnnxOrWeights(Repository* repository,
@@ -139,8 +168,8 @@ Result<std::vector<std::string>> FetchOnnxOrWeights(Repository* repository,
                                                     const Console& console) {
   SG_ASSIGN_OR_RETURN(const FileSelection selection, Select(repository, variant));
   if (selection.onnx.empty()) return FetchWeights(repository, selection);
-  SG_ASSIGN_OR_RETURN(const ModelFiles files, FetchOnnx(repository, selection, console));
-  return std::vector<std::string>{files.onnx};
+  SaySelection(selection, console);
+  return std::vector<std::string>{JoinPath(repository->snapshot().folder, selection.onnx)};
 }
 
 }  // namespace sg
