@@ -135,6 +135,11 @@ class Local(SourceCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             onnx_file = [pathlib.Path(line) for line in result.stdout.splitlines() if line.endswith("model.onnx")][0]
             self.assertEqual((onnx_file.parent / "weights.bin").read_bytes(), (folder / "onnx/weights.bin").read_bytes())
+        # In the cache both are links; the model is the same by its own path, too.
+        self.assertTrue(onnx_file.is_symlink())
+        again = self.hub("get", onnx_file)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn(f"{onnx_file}\n", again.stdout)
 
     def test_evil_archives_write_nothing_outside(self):
         for name, entry in (("slip.zip", "../../evil"), ("absolute.zip", "/tmp/sg_evil")):

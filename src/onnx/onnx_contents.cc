@@ -164,11 +164,11 @@ Result<OnnxContents> ReadOnnxContents(const std::string& path) {
   contents.foreign_operators = ForeignOperators(reader.Operators(), own_domains);
   contents.signature = SignatureOf(file.model().graph());
   for (const std::string& name : reader.external_files()) {
-    if (!IsInnerPath(name)) {
+    if (!StaysInFolder(ParentFolder(path), name)) {
       return UserError(fmt::format(
           "{}: names a weight file outside its folder: '{}'; it is not followed", path, name));
     }
-    contents.external_files.push_back(name);
+    contents.external_files.push_back(name.starts_with("./") ? name.substr(2) : name);
   }
   return contents;
 }
