@@ -93,9 +93,11 @@ Status Get(const HubCommandOptions& options, const Console& console, Repository*
     SG_RETURN_IF_ERROR(repository->Fetch(paths));
     SG_RETURN_IF_ERROR(CheckSafeTensors(repository->snapshot().folder, paths));
   } else {
-    SG_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                        FetchOnnxOrWeights(repository, options.variant, console));
-    for (const std::string& file : files) console.Say(file);
+    ModelWish wish;
+    wish.variant = options.variant;
+    SG_ASSIGN_OR_RETURN(const FetchedModel model, FetchModel(repository, wish, console));
+    if (!model.files.onnx.empty()) console.Say(model.files.onnx);
+    for (const std::string& file : model.weights) console.Say(file);
   }
   console.Say(repository->snapshot().folder);
   return OkStatus();

@@ -85,7 +85,7 @@ Status PrintPlan(const ImportOptions& options, const Console& console) {
                           options.name.empty() ? source.name : options.name));
   console.Say(
       "Step 1-3  look the model up, refuse what is no detector, fetch the one ONNX that is needed "
-      "with config and labels, check its graph");
+      "with config and labels (or export it from SafeTensors), check its graph");
   console.Say("Step 4    build NAME_dynamic_b{MAX}, MAX from a quick timing");
   console.Say(fmt::format("Step 5    time it at batch 1 and MAX, {:g} s each", options.timing_s));
   console.Say(
@@ -136,6 +136,7 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
                       "Branch, tag or commit of a Hugging Face model");
   command->add_option("--variant", options->variant,
                       "fp16, fp32, int8, int4, quantized or the name of an .onnx file");
+  AddExportOptions(command, &options->exporting);
   command->add_option("--video", options->video,
                       "The clip (default: DS_VIDEO, or DeepStream's sample_720p.mp4)");
   command->add_option("--out", options->out, "Folder that gets NAME/")->capture_default_str();

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/model_export.h"
 #include "detector/model_card.h"
 #include "detector/model_files.h"
 #include "engine/engine.h"
@@ -23,9 +24,10 @@ namespace sg {
 
 struct ImportOptions {
   CommonFlags common;
-  std::string source;    ///< as hub/source.h understands it
-  std::string revision;  ///< of a Hugging Face model
-  std::string variant;   ///< of its ONNX files
+  std::string source;       ///< as hub/source.h understands it
+  std::string revision;     ///< of a Hugging Face model
+  std::string variant;      ///< of its ONNX files
+  ExportOptions exporting;  ///< of a model that has SafeTensors and no ONNX
   std::string out = "models";
   std::string name;  ///< empty: from the source
   std::string video;

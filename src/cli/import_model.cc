@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "cli/model_source.h"
+#include "cli/scratch_folder.h"
 #include "detector/card_builder.h"
 #include "detector/model_files.h"
 #include "onnx/onnx_file.h"
@@ -29,12 +30,39 @@ class Stopwatch {
 constexpr uint64_t kEngineCopies = 6;
 constexpr uint64_t kOtherOutputBytes = uint64_t{200} << 20;
 
+/// Frames of the clip that an exported model's parity is proven on.
+constexpr int kParityFrames = 16;
+
 /// NGC files and unpacked archives lie in the model's folder until `clean` takes them away.
 std::string StagingOf(const ImportOptions& options) {
   const Result<ModelSource> source = ParseSource(options.source);
   if (!source.ok() || source->kind != SourceKind::kNgc) return "";
   const std::string& name = options.name.empty() ? source->name : options.name;
   return JoinPath(JoinPath(options.out, name), "ngc_download");
+}
+
+/// The SafeTensors become models/NAME/onnx_export, a folder that could be imported itself.
+Status Export(const ImportOptions& options, const std::vector<std::string>& weights,
+              const Console& console, FoundModel* found) {
+  found->name = options.name.empty() ? found->snapshot.name : options.name;
+  SG_RETURN_IF_ERROR(CheckModelName(found->name));
+  SG_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Make());
+  SG_ASSIGN_OR_RETURN(const ExtractedFrames frames,
+                      ExtractFrames(options.video, scratch / "frames", kParityFrames));
+  ModelExport request;
+  request.folder = found->files.config_folder;
+  request.weights = weights;
+  request.output_folder = JoinPath(JoinPath(options.out, found->name), "onnx_export");
+  request.pictures = frames.files;
+  request.max_batch = options.max_batch;
+  request.options = options.exporting;
+  SG_ASSIGN_OR_RETURN(const ExportedOnnx exported, ExportModel(request, console));
+  found->files.onnx = exported.path;
+  found->files.config_folder = request.output_folder;
+  found->files.variant = "fp32";
+  found->files.variants = {"fp32"};
+  found->notes = exported.notes;
+  return OkStatus();
 }
 
 /// Copies unless the same bytes are there already. An input that lies where its copy would go
@@ -55,8 +83,14 @@ Result<FoundModel> FindModel(const ImportOptions& options, const Console& consol
   FoundModel found;
   SG_ASSIGN_OR_RETURN(const std::unique_ptr<Repository> repository,
                       OpenSource(options.source, options.revision, StagingOf(options), console));
-  SG_ASSIGN_OR_RETURN(found.files, FetchModelFiles(repository.get(), options.variant, console));
+  const ModelWish wish{options.variant, options.exporting.prompt, options.exporting.trust,
+                       /*from_weights=*/!options.exporting.prompt.empty()};
+  SG_ASSIGN_OR_RETURN(const FetchedModel fetched, FetchModel(repository.get(), wish, console));
+  found.files = fetched.files;
   found.snapshot = repository->snapshot();
+  if (!fetched.weights.empty()) {
+    SG_RETURN_IF_ERROR(Export(options, fetched.weights, console, &found));
+  }
   found.seconds = watch.Seconds();
   SayStepDone(console, "1", found.seconds, false);
   return found;
@@ -79,9 +113,9 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
   const Stopwatch watch;
   const FoundModel& found = checked.found;
   const bool is_local = found.snapshot.commit.empty();
-  const CardOverrides overrides{
-      options.name.empty() && !is_local ? found.snapshot.name : options.name, options.labels,
-      options.score_threshold, options.nms_iou};
+  std::string name = options.name;
+  if (name.empty()) name = is_local ? found.name : found.snapshot.name;
+  const CardOverrides overrides{name, options.labels, options.score_threshold, options.nms_iou};
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
   model.onnx = checked.onnx;
@@ -91,7 +125,8 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
     if (!found.snapshot.licence.empty()) model.card.licence = found.snapshot.licence;
   }
   model.notes = model.card.notes;
-  model.notes.push_back(found.files.selection_line);
+  model.notes.insert(model.notes.end(), found.notes.begin(), found.notes.end());
+  if (!found.files.selection_line.empty()) model.notes.push_back(found.files.selection_line);
   model.notes.insert(model.notes.end(), found.files.notes.begin(), found.files.notes.end());
   model.notes.insert(model.notes.end(), checked.graph.notes.begin(), checked.graph.notes.end());
   model.files.onnx = checked.graph.path;

@@ -15,6 +15,8 @@ namespace sg {
 struct FoundModel {
   ModelSnapshot snapshot;
   ModelFiles files;
+  std::string name;                ///< models/NAME, where the export needed it already; else empty
+  std::vector<std::string> notes;  ///< of the export, for the report
   double seconds = 0;
 };
 Result<FoundModel> FindModel(const ImportOptions& options, const Console& console);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/environment.h"
@@ -72,10 +73,24 @@ Result<FileSelection> SelectByContents(Repository* repository, const std::vector
   }
 }
 
+/// The SafeTensors, whatever ONNX files there are.
+Result<FileSelection> SelectWeights(const std::vector<ListedFile>& files,
+                                    const std::string& where) {
+  std::vector<ListedFile> weights;
+  for (const ListedFile& file : files) {
+    if (file.path.ends_with(".safetensors") || file.path.ends_with(".safetensors.index.json"))
+      weights.push_back(file);
+  }
+  if (weights.empty()) {
+    return UserError(fmt::format("{}: has no SafeTensors to export from", where));
+  }
+  return SelectFiles(weights, {where, "", ""});
+}
+
 /// Fetches the small files, passes the gate, and selects; the ONNX that it chooses is on disk then,
 /// with the weight files that its graph names, whatever they are called. One that is not listed is
 /// told when the graph is checked.
-Result<FileSelection> Select(Repository* repository, const std::string& variant) {
+Result<FileSelection> Select(Repository* repository, const ModelWish& wish) {
   const ModelSnapshot& snapshot = repository->snapshot();
   const std::vector<ListedFile> files = Listed(*repository);
   SG_RETURN_IF_ERROR(repository->Fetch(SelectConfigs(files)));
@@ -84,6 +99,8 @@ Result<FileSelection> Select(Repository* repository, const std::string& variant)
   evidence.where = snapshot.source;
   evidence.pipeline_tag = snapshot.task;
   evidence.files = PathsOf(files);
+  evidence.prompt = wish.prompt;
+  evidence.trust = wish.trust;
   std::optional<Json> config;
   if (const std::string path = JoinPath(snapshot.folder, "config.json"); FileExists(path)) {
     SG_ASSIGN_OR_RETURN(config, ReadJsonFile(path));
@@ -94,12 +111,13 @@ Result<FileSelection> Select(Repository* repository, const std::string& variant)
   }
   SG_RETURN_IF_ERROR(CheckTask(evidence));
 
-  SelectionWish wish{snapshot.source, variant, snapshot.file};
-  SG_ASSIGN_OR_RETURN(const FileSelection selection, SelectByContents(repository, files, &wish));
+  if (wish.from_weights) return SelectWeights(files, snapshot.source);
+  SelectionWish choice{snapshot.source, wish.variant, snapshot.file};
+  SG_ASSIGN_OR_RETURN(const FileSelection selection, SelectByContents(repository, files, &choice));
   if (selection.onnx.empty()) return selection;
   std::vector<std::string> wanted = selection.external;
   const std::string parent = ParentFolder(selection.onnx);
-  for (const std::string& name : wish.contents[selection.onnx].external_files) {
+  for (const std::string& name : choice.contents[selection.onnx].external_files) {
     const std::string path = parent == "." ? name : parent + "/" + name;
     if (repository->Find(path) != nullptr) wanted.push_back(path);
   }
@@ -133,6 +151,28 @@ Result<std::vector<std::string>> FetchWeights(Repository* repository,
   return weights;
 }
 
+/// What transformers needs beside config and weights: how text becomes numbers, and, where the user
+/// trusts it, the model's own code.
+Status FetchTokenizerAndCode(Repository* repository, const ModelWish& wish) {
+  constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
+                                             "tokenizer_config.json",
+                                             "special_tokens_map.json",
+                                             "added_tokens.json",
+                                             "vocab.json",
+                                             "vocab.txt",
+                                             "merges.txt"};
+  std::vector<std::string> wanted;
+  for (const RepositoryFile& file : repository->files()) {
+    const bool is_tokenizer =
+        !wish.prompt.empty() && std::find(std::begin(kTokenizerFiles), std::end(kTokenizerFiles),
+                                          file.path) != std::end(kTokenizerFiles);
+    const bool is_code =
+        wish.trust && file.path.ends_with(".py") && file.path.find('/') == std::string::npos;
+    if (is_tokenizer || is_code) wanted.push_back(file.path);
+  }
+  return repository->Fetch(wanted);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Repository>> OpenSource(const std::string& source,
@@ -150,26 +190,21 @@ Result<std::unique_ptr<Repository>> OpenSource(const std::string& source,
   return OpenRepository(parsed, options);
 }
 
-Result<ModelFiles> FetchModelFiles(Repository* repository, const std::string& variant,
-                                   const Console& console) {
-  SG_ASSIGN_OR_RETURN(const FileSelection selection, Select(repository, variant));
-  if (selection.onnx.empty()) {
-    return UnsupportedError(fmt::format(
-        "{}: has SafeTensors and no ONNX; this version imports ONNX files: export the model (for "
-        "instance with optimum-cli export onnx) and give the .onnx",
-        repository->snapshot().source));
+Result<FetchedModel> FetchModel(Repository* repository, const ModelWish& wish,
+                                const Console& console) {
+  SG_ASSIGN_OR_RETURN(const FileSelection selection, Select(repository, wish));
+  FetchedModel model;
+  if (!selection.onnx.empty()) {
+    SaySelection(selection, console);
+    const ModelSnapshot& snapshot = repository->snapshot();
+    model.files = FilesOnDisk(snapshot.source, snapshot.folder, selection);
+    return model;
   }
-  SaySelection(selection, console);
-  return FilesOnDisk(repository->snapshot().source, repository->snapshot().folder, selection);
-}
-
-Result<std::vector<std::string>> FetchOnnxOrWeights(Repository* repository,
-                                                    const std::string& variant,
-                                                    const Console& console) {
-  SG_ASSIGN_OR_RETURN(const FileSelection selection, Select(repository, variant));
-  if (selection.onnx.empty()) return FetchWeights(repository, selection);
-  SaySelection(selection, console);
-  return std::vector<std::string>{JoinPath(repository->snapshot().folder, selection.onnx)};
+  SG_ASSIGN_OR_RETURN(model.weights, FetchWeights(repository, selection));
+  SG_RETURN_IF_ERROR(FetchTokenizerAndCode(repository, wish));
+  model.files.source = repository->snapshot().source;
+  model.files.config_folder = repository->snapshot().folder;
+  return model;
 }
 
 }  // namespace sg

@@ -19,16 +19,23 @@ Result<std::unique_ptr<Repository>> OpenSource(const std::string& source,
                                                const std::string& staging_folder,
                                                const Console& console);
 
-/// Reads the small files, passes the task gate, selects the ONNX and fetches it with what belongs
-/// to it. The paths in the result are on disk. kUnsupported when there is no ONNX.
-Result<ModelFiles> FetchModelFiles(Repository* repository, const std::string& variant,
-                                   const Console& console);
+/// What the user says about a model before it is looked up.
+struct ModelWish {
+  std::string variant;        ///< of its ONNX files
+  std::string prompt;         ///< for text+image detectors
+  bool trust = false;         ///< Python code that comes with the model may run
+  bool from_weights = false;  ///< the SafeTensors are wanted even where there is an ONNX
+};
 
-/// The same for a model that may have SafeTensors instead: these are fetched, those that
-/// model.safetensors.index.json names when there is one, and their headers checked. Returns the
-/// paths on disk of the ONNX or of the weights.
-Result<std::vector<std::string>> FetchOnnxOrWeights(Repository* repository,
-                                                    const std::string& variant,
-                                                    const Console& console);
+/// A model's files on disk: an ONNX, or the SafeTensors of one that has none.
+struct FetchedModel {
+  ModelFiles files;                  ///< files.onnx is empty where there are only SafeTensors
+  std::vector<std::string> weights;  ///< paths of the SafeTensors, their headers checked
+};
+
+/// Reads the small files, passes the task gate, selects, and fetches only what is needed: the ONNX
+/// with what belongs to it, or the SafeTensors (those that the index names) with the tokenizer.
+Result<FetchedModel> FetchModel(Repository* repository, const ModelWish& wish,
+                                const Console& console);
 
 }  // namespace sg

@@ -7,9 +7,12 @@
 #include "base/log.h"
 #include "base/worker_client.h"
 #include "cli/command.h"
+#include "cli/model_export.h"
+#include "cli/model_source.h"
 #include "cli/onnx_inspect.h"
 #include "cli/onnx_proof.h"
 #include "cli/scratch_folder.h"
+#include "pipeline/run_job.h"
 
 namespace sg {
 namespace {
@@ -35,9 +38,7 @@ struct Pictures {
   std::string path;
 };
 
-Result<Pictures> ReadPictures(const std::string& frames, const PictureInput& input) {
-  Pictures pictures;
-  if (frames.empty()) return pictures;
+Result<std::vector<std::string>> PictureFiles(const std::string& frames) {
   if (!FolderExists(frames)) return UserError(frames + ": no such folder (--frames)");
   std::vector<std::string> files;
   SG_ASSIGN_OR_RETURN(const auto names, ListFolder(frames));
@@ -50,6 +51,13 @@ Result<Pictures> ReadPictures(const std::string& frames, const PictureInput& inp
   if (files.size() < 2)
     return UserError(frames + ": needs at least two pictures (.jpg, .png) to tell them apart");
   if (files.size() > 64) files.resize(64);
+  return files;
+}
+
+Result<Pictures> ReadPictures(const std::string& frames, const PictureInput& input) {
+  Pictures pictures;
+  if (frames.empty()) return pictures;
+  SG_ASSIGN_OR_RETURN(const std::vector<std::string> files, PictureFiles(frames));
   SG_ASSIGN_OR_RETURN(pictures.folder, ScratchFolder::Make());
   pictures.path = *pictures.folder / "pictures.f32";
   WorkerCall call;
@@ -211,6 +219,63 @@ void AddProofOptions(CLI::App* command, OnnxOptions* options) {
   AddCommonFlags(command, &options->common);
 }
 
+struct OnnxExportOptions {
+  CommonFlags common;
+  std::string source;
+  std::string folder;
+  std::string revision;
+  std::string video;
+  std::string frames;
+  ExportOptions exporting;
+};
+
+/// Picture files: those of --frames, or frames of the clip.
+Result<std::vector<std::string>> ParityPictures(const OnnxExportOptions& options,
+                                                const ScratchFolder& scratch) {
+  if (!options.frames.empty()) return PictureFiles(options.frames);
+  std::string video = options.video;
+  if (const char* named = std::getenv("DS_VIDEO"); video.empty() && named != nullptr) video = named;
+  if (video.empty()) {
+    return EnvironmentError(
+        "no pictures: the exported graph is compared with the model on real ones; name a clip with "
+        "--video or DS_VIDEO, or a folder with --frames");
+  }
+  constexpr int kFrames = 16;
+  SG_ASSIGN_OR_RETURN(const ExtractedFrames frames,
+                      ExtractFrames(video, scratch / "frames", kFrames));
+  return frames.files;
+}
+
+Status Export(const OnnxExportOptions& options) {
+  SetUpLog(options.common.verbose);
+  const Console console(options.common);
+  if (options.common.dry_run) {
+    console.Say(fmt::format("would export {} to {}/model.onnx and compare it with the model",
+                            options.source, options.folder));
+    return OkStatus();
+  }
+  SG_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Make());
+  ModelExport request;
+  SG_ASSIGN_OR_RETURN(request.pictures, ParityPictures(options, scratch));
+  SG_ASSIGN_OR_RETURN(const std::unique_ptr<Repository> repository,
+                      OpenSource(options.source, options.revision, "", console));
+  ModelWish wish;
+  wish.prompt = options.exporting.prompt;
+  wish.trust = options.exporting.trust;
+  wish.from_weights = true;
+  SG_ASSIGN_OR_RETURN(const FetchedModel model, FetchModel(repository.get(), wish, console));
+  if (AbsolutePath(model.files.config_folder) == AbsolutePath(options.folder))
+    return UserError(options.folder + ": is the model's own folder; inputs are never overwritten");
+  request.folder = model.files.config_folder;
+  request.weights = model.weights;
+  request.output_folder = options.folder;
+  request.options = options.exporting;
+  SG_ASSIGN_OR_RETURN(const ExportedOnnx exported, ExportModel(request, console));
+  console.Say(exported.path);
+  if (options.common.json) std::fputs(ToJsonText(exported.json).c_str(), stdout);
+  return OkStatus();
+}
+
 CLI::App* AddAction(CLI::App* parent, const char* name, const char* what,
                     const std::shared_ptr<OnnxOptions>& options) {
   CLI::App* command = parent->add_subcommand(name, what);
@@ -239,6 +304,18 @@ void AddOnnxCommand(CLI::App* app, CommandRun* run) {
   AddMaxBatch(command, options.get());
   AddProofOptions(command, options.get());
   command->callback([options, run] { *run = [options] { return Inspect(*options); }; });
+
+  auto exporting = std::make_shared<OnnxExportOptions>();
+  command = parent->add_subcommand(
+      "export", "Make an ONNX from SafeTensors and prove that it gives the same outputs");
+  command->add_option("source", exporting->source, "Where the model is, as for import")->required();
+  command->add_option("folder", exporting->folder, "Gets model.onnx and its configs")->required();
+  command->add_option("--revision", exporting->revision, "Branch, tag or commit");
+  command->add_option("--video", exporting->video, "A clip to compare on (default: DS_VIDEO)");
+  command->add_option("--frames", exporting->frames, "A folder of pictures to compare on");
+  AddExportOptions(command, &exporting->exporting);
+  AddCommonFlags(command, &exporting->common);
+  command->callback([exporting, run] { *run = [exporting] { return Export(*exporting); }; });
 
   options = make();
   command = AddAction(parent, "rebatch", "Make the batch free, with proof", options);

@@ -76,17 +76,6 @@ class ShapeReader {
   std::vector<FoldedInput> further_;
 };
 
-/// 1, 2, 3 and 8, as far as MAX goes.
-std::vector<int64_t> ProofBatches(int max_batch) {
-  std::set<int64_t> batches = {1, 2, 3, 8};
-  batches.insert(std::min(max_batch, 8));
-  std::vector<int64_t> kept;
-  for (const int64_t batch : batches) {
-    if (batch <= max_batch) kept.push_back(batch);
-  }
-  return kept;
-}
-
 /// The batch that a graph was exported at, when it says any and takes only one.
 struct Exported {
   int64_t batch = 0;  ///< 0: none of those that were tried
@@ -192,7 +181,43 @@ Error NotProven(const std::string& path, const ProofRun& run,
       nodes.empty() ? "inputs and outputs only" : fmt::format("{}", fmt::join(nodes, ", "))));
 }
 
+Result<ProofRun> CompareRuns(const Json& reference, const ProofGraph& candidate,
+                             const std::vector<int64_t>& picture, const ProofOptions& options) {
+  Progress progress(options.progress, "running the graph");
+  WorkerCall call;
+  call.job = "onnx-compare";
+  call.request = {{"reference", reference},
+                  {"candidate", GraphJson(candidate)},
+                  {"picture", picture},
+                  {"pictures_path", options.pictures_path},
+                  {"tolerance", options.tolerance}};
+  call.request["candidate"]["batches"] = candidate.batches;
+  call.on_event = [&](const Json& event) {
+    progress.Update(event.value("fraction", 0.0), event.value("note", ""));
+  };
+  SG_ASSIGN_OR_RETURN(const Json reply, CallWorker(call));
+  ProofRun run;
+  run.equal = true;
+  run.different = reply.value("different", false);
+  for (const Json& batch : reply.at("batches")) ReadRun(batch, &run);
+  if (run.batches.empty())
+    return EnvironmentError(candidate.path + ": too little memory is free to run it");
+  run.json = reply;
+  run.json.erase("event");
+  return run;
+}
+
 }  // namespace
+
+std::vector<int64_t> ProofBatches(int max_batch) {
+  std::set<int64_t> batches = {1, 2, 3, 8};
+  batches.insert(std::min(max_batch, 8));
+  std::vector<int64_t> kept;
+  for (const int64_t batch : batches) {
+    if (batch <= max_batch) kept.push_back(batch);
+  }
+  return kept;
+}
 
 Result<PictureInput> FindPictureInput(const OnnxSummary& summary) {
   for (const OnnxTensor& input : summary.inputs) {
@@ -218,29 +243,17 @@ Result<PictureInput> FindPictureInput(const OnnxSummary& summary) {
 
 Result<ProofRun> RunProof(const ProofGraph& reference, const ProofGraph& candidate,
                           const std::vector<int64_t>& picture, const ProofOptions& options) {
-  Progress progress(options.progress, "running the graph");
-  WorkerCall call;
-  call.job = "onnx-compare";
-  call.request = {{"reference", GraphJson(reference)},
-                  {"candidate", GraphJson(candidate)},
-                  {"picture", picture},
-                  {"pictures_path", options.pictures_path},
-                  {"tolerance", options.tolerance}};
-  call.request["reference"]["batch"] = reference.batches.at(0);
-  call.request["candidate"]["batches"] = candidate.batches;
-  call.on_event = [&](const Json& event) {
-    progress.Update(event.value("fraction", 0.0), event.value("note", ""));
-  };
-  SG_ASSIGN_OR_RETURN(const Json reply, CallWorker(call));
-  ProofRun run;
-  run.equal = true;
-  run.different = reply.value("different", false);
-  for (const Json& batch : reply.at("batches")) ReadRun(batch, &run);
-  if (run.batches.empty())
-    return EnvironmentError(candidate.path + ": too little memory is free to run it");
-  run.json = reply;
-  run.json.erase("event");
-  return run;
+  Json json = GraphJson(reference);
+  json["batch"] = reference.batches.at(0);
+  return CompareRuns(json, candidate, picture, options);
+}
+
+Result<ProofRun> RunProof(const RecordedOutputs& reference, const ProofGraph& candidate,
+                          const std::vector<int64_t>& picture, const ProofOptions& options) {
+  Json recorded = {{"path", reference.path}, {"outputs", Json::array()}};
+  for (const RecordedOutputs::Output& output : reference.outputs)
+    recorded["outputs"].push_back({{"name", output.name}, {"shape", output.shape}});
+  return CompareRuns({{"recorded", recorded}}, candidate, picture, options);
 }
 
 Result<BatchAudit> AuditBatch(const GraphFile& file, const OnnxSummary& summary,

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "onnx/batch_trace.h"
+#include "onnx/exporter.h"
 #include "onnx/graph_file.h"
 #include "onnx/onnx_file.h"
 #include "onnx/rebatch.h"
@@ -81,6 +82,12 @@ struct ProofGraph {
 /// Runs both and compares. Errors are those of the worker; outputs that differ are not one.
 Result<ProofRun> RunProof(const ProofGraph& reference, const ProofGraph& candidate,
                           const std::vector<int64_t>& picture, const ProofOptions& options);
+/// The same against what a torch model gave for the pictures of options.pictures_path.
+Result<ProofRun> RunProof(const RecordedOutputs& reference, const ProofGraph& candidate,
+                          const std::vector<int64_t>& picture, const ProofOptions& options);
+
+/// 1, 2, 3, 8 and `max_batch`, as far as that goes and at most 8.
+std::vector<int64_t> ProofBatches(int max_batch);
 
 struct RebatchRequest {
   std::string from;

@@ -119,7 +119,7 @@ Status FillArchitecture(const Json& config, const std::string& config_path, Mode
         "transformers writes it",
         config_path));
   }
-  return CheckArchitecture(card->architecture, config_path);
+  return CheckArchitecture(card->architecture, config_path, HasFrozenPrompt(config));
 }
 
 Status FillLabels(const LabelSources& sources, ModelCard* card) {

@@ -63,10 +63,11 @@ Error NotADetector(const std::string& where, const std::string& what, const std:
 }
 
 Error NeedsText(const std::string& where, const std::string& what) {
-  return UnsupportedError(fmt::format(
-      "{}: {} finds what a text names; the text must be frozen in with --prompt \"person . car\" "
-      "(not supported yet): give a detector with fixed classes",
-      where, what));
+  return UnsupportedError(
+      fmt::format("{}: {} finds what a text names; say it with --prompt \"person . car\", which "
+                  "freezes the text "
+                  "into the graph (from SafeTensors), or give a detector with fixed classes",
+                  where, what));
 }
 
 bool HasFile(const TaskEvidence& evidence, std::initializer_list<const char*> ends) {
@@ -77,12 +78,13 @@ bool HasFile(const TaskEvidence& evidence, std::initializer_list<const char*> en
 }
 
 Status CheckCode(const TaskEvidence& evidence) {
-  if (evidence.config == nullptr || HasFile(evidence, {".onnx"})) return OkStatus();
+  if (evidence.config == nullptr || evidence.trust || HasFile(evidence, {".onnx"}))
+    return OkStatus();
   const auto auto_map = evidence.config->find("auto_map");
   if (auto_map == evidence.config->end() || auto_map->empty()) return OkStatus();
   return UnsupportedError(fmt::format(
-      "{}: needs Python code of its own (auto_map in config.json), which is never run; give an "
-      "ONNX export of it",
+      "{}: needs Python code of its own (auto_map in config.json), which is not run; give an ONNX "
+      "export of it, or let its code run with your rights by --trust",
       evidence.where));
 }
 
@@ -98,7 +100,9 @@ Status CheckWeights(const TaskEvidence& evidence) {
 Status CheckTag(const TaskEvidence& evidence) {
   const std::string& tag = evidence.pipeline_tag;
   if (tag.empty()) return OkStatus();
-  if (tag == kDetectionTags[1]) return NeedsText(evidence.where, "a " + tag + " model");
+  if (tag == kDetectionTags[1] && evidence.prompt.empty())
+    return NeedsText(evidence.where, "a " + tag + " model");
+  if (tag == kDetectionTags[1]) return OkStatus();
   if (tag == kDetectionTags[0]) return OkStatus();
   return NotADetector(evidence.where, "the model", tag);
 }
@@ -114,9 +118,15 @@ std::string ArchitectureOf(const Json& config) {
   return architectures->front().get<std::string>();
 }
 
-Status CheckArchitecture(const std::string& architecture, const std::string& where) {
+bool HasFrozenPrompt(const Json& config) {
+  const auto prompt = config.find(kFrozenPromptKey);
+  return prompt != config.end() && prompt->is_string();
+}
+
+Status CheckArchitecture(const std::string& architecture, const std::string& where, bool has_text) {
   for (const char* name : kTextDetectors) {
-    if (architecture.find(name) != std::string::npos) return NeedsText(where, architecture);
+    if (architecture.find(name) == std::string::npos) continue;
+    return has_text ? OkStatus() : NeedsText(where, architecture);
   }
   for (const char* suffix : kDetectionSuffixes) {
     if (architecture.ends_with(suffix)) return OkStatus();
@@ -136,7 +146,8 @@ Status CheckTask(const TaskEvidence& evidence) {
   const std::string architecture =
       evidence.config == nullptr ? "" : ArchitectureOf(*evidence.config);
   if (!architecture.empty()) {
-    SG_RETURN_IF_ERROR(CheckArchitecture(architecture, evidence.where));
+    const bool has_text = !evidence.prompt.empty() || HasFrozenPrompt(*evidence.config);
+    SG_RETURN_IF_ERROR(CheckArchitecture(architecture, evidence.where, has_text));
   } else {
     SG_RETURN_IF_ERROR(CheckTag(evidence));
     if (evidence.pipeline_tag.empty() && !HasFile(evidence, {".onnx"})) {

@@ -15,18 +15,28 @@ struct TaskEvidence {
   const Json* config = nullptr;    ///< config.json; null: there is none
   std::string pipeline_tag;        ///< the hub's word; empty: unknown
   std::vector<std::string> files;  ///< all that the source has, by path
+  std::string prompt;              ///< what a text+image detector shall find; empty: not said
+  bool trust = false;              ///< the model's own Python code may run
 };
 
 /// kUnsupported, in plain words and with what to do instead, for: another task (classification,
-/// segmentation, pose, depth, language, …), detectors that take a text beside the picture, code of
-/// the model's own (auto_map), weights that are pickles only. kUser when config.json names no
-/// architecture and the hub no task. An ONNX without config.json passes: its graph tells later.
+/// segmentation, pose, depth, language, …), detectors that take a text beside the picture and got
+/// no prompt, code of the model's own (auto_map) without trust, weights that are pickles only.
+/// kUser when config.json names no architecture and the hub no task. An ONNX without config.json
+/// passes: its graph tells later.
 Status CheckTask(const TaskEvidence& evidence);
 
 /// The first entry of config.json's `architectures`; empty when there is none.
 std::string ArchitectureOf(const Json& config);
 
-/// The gate for an architecture's name alone (see CheckTask).
-Status CheckArchitecture(const std::string& architecture, const std::string& where);
+/// The gate for an architecture's name alone (see CheckTask). `has_text`: what a text+image
+/// detector shall find is known, or frozen in already.
+Status CheckArchitecture(const std::string& architecture, const std::string& where,
+                         bool has_text = false);
+
+/// Whether config.json says that a prompt was frozen into the graph: the key that our own export
+/// writes.
+inline constexpr char kFrozenPromptKey[] = "streamgauge_prompt";
+bool HasFrozenPrompt(const Json& config);
 
 }  // namespace sg

@@ -10,7 +10,7 @@ std::string Refusal(const std::string& architecture, const std::string& tag,
                     const std::vector<std::string>& files, const Json& more = Json::object()) {
   Json config = more;
   if (!architecture.empty()) config["architectures"] = {architecture};
-  TaskEvidence evidence{"org/name", &config, tag, files};
+  TaskEvidence evidence{"org/name", &config, tag, files, "", false};
   const Status status = CheckTask(evidence);
   return status.ok() ? "" : status.error().message;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <openvino/op/constant.hpp>
 #include <openvino/openvino.hpp>
@@ -220,9 +221,9 @@ class Runner {
 };
 
 struct Comparison {
-  const Runner& reference;
   const Runner& candidate;
   const TestPictures& pictures;
+  const std::vector<PictureOutputs>& expected;  ///< of every picture
   double tolerance;
 };
 
@@ -230,30 +231,64 @@ Json RefusedBatch(int64_t batch, const Refusal& refusal) {
   return {{"batch", batch}, {"ok", false}, {"node", refusal.node}, {"why", refusal.why}};
 }
 
-/// Every picture through the reference.
-Result<std::vector<PictureOutputs>> ReferenceOutputs(const Comparison& comparison, int64_t batch) {
+/// Every picture through the reference graph.
+Result<std::vector<PictureOutputs>> ReferenceOutputs(const Runner& reference,
+                                                     const TestPictures& pictures, int64_t batch) {
   Refusal refusal;
   const auto failed = [&] {
-    return UnsupportedError(
-        fmt::format("{}: {}does not run at batch {}: {}", comparison.reference.path(),
-                    refusal.node.empty() ? "" : "node " + refusal.node + " ", batch, refusal.why));
+    return UnsupportedError(fmt::format("{}: {}does not run at batch {}: {}", reference.path(),
+                                        refusal.node.empty() ? "" : "node " + refusal.node + " ",
+                                        batch, refusal.why));
   };
-  auto compiled = comparison.reference.Compile(batch, &refusal);
+  auto compiled = reference.Compile(batch, &refusal);
   if (!compiled) return failed();
   std::vector<PictureOutputs> outputs;
-  for (int64_t first = 0; first < comparison.pictures.count(); first += batch) {
+  for (int64_t first = 0; first < pictures.count(); first += batch) {
     std::vector<PictureOutputs> part;
-    if (!comparison.reference.Run(*compiled, comparison.pictures, {first, batch}, &part, &refusal))
-      return failed();
+    if (!reference.Run(*compiled, pictures, {first, batch}, &part, &refusal)) return failed();
     if (Interrupted()) return InterruptedError();
     for (auto& picture : part) outputs.push_back(std::move(picture));
   }
   return outputs;
 }
 
-/// One run of the candidate against the reference's outputs.
-Json CompareAtBatch(const Comparison& comparison, const std::vector<PictureOutputs>& expected,
-                    int64_t batch) {
+/// Outputs that another program recorded: f32, one output after the other, [pictures, …] each.
+Result<std::vector<PictureOutputs>> RecordedOutputs(const Json& recorded) {
+  const auto path = recorded.at("path").get<std::string>();
+  SG_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  std::vector<OutputValues> whole;
+  int64_t pictures = 0;
+  size_t at = 0;
+  for (const Json& output : recorded.at("outputs")) {
+    OutputValues values;
+    values.name = output.at("name").get<std::string>();
+    values.shape = output.at("shape").get<std::vector<int64_t>>();
+    size_t count = 1;
+    for (const int64_t dim : values.shape) count *= static_cast<size_t>(dim);
+    if (values.shape.empty() || count > (bytes.size() - at) / sizeof(float))
+      return UserError(path + ": holds fewer numbers than its outputs need");
+    std::vector<float> floats(count);
+    std::memcpy(floats.data(), bytes.data() + at, count * sizeof(float));
+    at += count * sizeof(float);
+    values.values.assign(floats.begin(), floats.end());
+    pictures = values.shape[0];
+    whole.push_back(std::move(values));
+  }
+  return SplitByPicture(whole, pictures);
+}
+
+/// What the candidate is compared with: the reference graph's outputs, or recorded ones.
+Result<std::vector<PictureOutputs>> ExpectedOutputs(const Json& request,
+                                                    const TestPictures& pictures) {
+  const Json& reference = request.at("reference");
+  if (reference.contains("recorded")) return RecordedOutputs(reference.at("recorded"));
+  SG_ASSIGN_OR_RETURN(const Runner runner, Runner::Read(reference, request));
+  SG_RETURN_IF_ERROR(runner.CheckInputs());
+  return ReferenceOutputs(runner, pictures, reference.at("batch").get<int64_t>());
+}
+
+/// One run of the candidate against the expected outputs.
+Json CompareAtBatch(const Comparison& comparison, int64_t batch) {
   Refusal refusal;
   auto compiled = comparison.candidate.Compile(batch, &refusal);
   std::vector<PictureOutputs> outputs;
@@ -269,7 +304,7 @@ Json CompareAtBatch(const Comparison& comparison, const std::vector<PictureOutpu
   for (size_t slot = 0; slot < outputs.size(); ++slot) {
     const auto picture = static_cast<size_t>((first + static_cast<int64_t>(slot)) % count);
     const OutputDifference difference =
-        CompareOutputs(expected[picture], outputs[slot], comparison.tolerance);
+        CompareOutputs(comparison.expected[picture], outputs[slot], comparison.tolerance);
     moved_rows += difference.moved_rows;
     const bool worse =
         worst.equal == difference.equal ? difference.relative > worst.relative : worst.equal;
@@ -324,12 +359,11 @@ Result<Json> OnnxShapesJob(const Json& request, const Emit&) {
 
 Result<Json> OnnxCompareJob(const Json& request, const Emit& emit) {
   try {
-    SG_ASSIGN_OR_RETURN(const Runner reference, Runner::Read(request.at("reference"), request));
     SG_ASSIGN_OR_RETURN(const Runner candidate, Runner::Read(request.at("candidate"), request));
-    SG_RETURN_IF_ERROR(reference.CheckInputs());
     SG_RETURN_IF_ERROR(candidate.CheckInputs());
+    const Json& reference = request.at("reference");
     auto batches = request.at("candidate").at("batches").get<std::vector<int64_t>>();
-    const auto reference_batch = request.at("reference").at("batch").get<int64_t>();
+    const auto reference_batch = reference.value("batch", int64_t{1});
 
     // Half of what is free: compiled weights come on top.
     const uint64_t most =
@@ -342,11 +376,13 @@ Result<Json> OnnxCompareJob(const Json& request, const Emit& emit) {
     int64_t count = std::max<int64_t>(2, reference_batch);
     for (const int64_t batch : batches) count = std::max(count, batch);
     SG_ASSIGN_OR_RETURN(const TestPictures pictures,
-                        TestPictures::Make(reference.picture(), count,
+                        TestPictures::Make(candidate.picture(), count,
                                            request.value("pictures_path", std::string())));
-    const Comparison comparison{reference, candidate, pictures,
+    SG_ASSIGN_OR_RETURN(const auto expected, ExpectedOutputs(request, pictures));
+    if (static_cast<int64_t>(expected.size()) < pictures.count())
+      return UserError("the reference's outputs are of fewer pictures than there are");
+    const Comparison comparison{candidate, pictures, expected,
                                 request.at("tolerance").get<double>()};
-    SG_ASSIGN_OR_RETURN(const auto expected, ReferenceOutputs(comparison, reference_batch));
     Json result = {{"pictures", pictures.count()},
                    {"different", AreDifferent(expected, comparison.tolerance)},
                    {"limited_by_memory", batches.size() < asked},
@@ -358,7 +394,7 @@ Result<Json> OnnxCompareJob(const Json& request, const Emit& emit) {
               {"fraction",
                static_cast<double>(result["batches"].size()) / static_cast<double>(batches.size())},
               {"note", fmt::format("batch {}", batch)}});
-      result["batches"].push_back(CompareAtBatch(comparison, expected, batch));
+      result["batches"].push_back(CompareAtBatch(comparison, batch));
     }
     return result;
   } catch (const Json::exception& e) {

@@ -50,6 +50,8 @@ Result<Json> PicturesJob(const Json& request, const std::function<void(const Jso
       return UnsupportedError("pictures have 3 channels, the network's input has another number");
     pictures.height = shape[1];
     pictures.width = shape[2];
+    pictures.mean = request.value("mean", pictures.mean);
+    pictures.deviation = request.value("deviation", pictures.deviation);
   } catch (const Json::exception& e) {
     return InternalError(std::string("pictures request: ") + e.what());
   }

@@ -22,7 +22,8 @@ struct SampleUnref {
 };
 using OwnedSample = std::unique_ptr<GstSample, SampleUnref>;
 
-Status AppendPlanes(GstSample* sample, const std::string& file, std::string* floats) {
+Status AppendPlanes(const PicturesRequest& request, GstSample* sample, const std::string& file,
+                    std::string* floats) {
   GstVideoInfo info;
   GstVideoFrame frame;
   if (!gst_video_info_from_caps(&info, gst_sample_get_caps(sample)) ||
@@ -30,10 +31,13 @@ Status AppendPlanes(GstSample* sample, const std::string& file, std::string* flo
     return InternalError(file + ": its picture cannot be read");
   const int stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame, 0);
   const auto* pixels = static_cast<const uint8_t*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, 0));
-  for (int channel = 0; channel < 3; ++channel) {
+  for (size_t channel = 0; channel < 3; ++channel) {
+    const float mean = request.mean[channel];
+    const float deviation = request.deviation[channel];
     for (int y = 0; y < info.height; ++y) {
       for (int x = 0; x < info.width; ++x) {
-        const float value = static_cast<float>(pixels[y * stride + 3 * x + channel]) / 255.0F;
+        const uint8_t pixel = pixels[y * stride + 3 * x + static_cast<int>(channel)];
+        const float value = (static_cast<float>(pixel) / 255.0F - mean) / deviation;
         floats->append(reinterpret_cast<const char*>(&value), sizeof(value));
       }
     }
@@ -55,7 +59,7 @@ Status AppendPicture(const PicturesRequest& request, const std::string& file, st
   gst_element_set_state(pipeline.get(), GST_STATE_PLAYING);
   const OwnedSample sample(gst_app_sink_try_pull_sample(GST_APP_SINK(sink.get()), kPictureWithin));
   const Status status = sample != nullptr
-                            ? AppendPlanes(sample.get(), file, floats)
+                            ? AppendPlanes(request, sample.get(), file, floats)
                             : UserError(file + ": holds no picture that can be decoded");
   gst_element_set_state(pipeline.get(), GST_STATE_NULL);
   return status;
