@@ -8,6 +8,7 @@
 #include "base/environment.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "detector/card_evidence.h"
 #include "detector/file_selection.h"
 #include "detector/task_gate.h"
 #include "hub/safetensors.h"
@@ -98,6 +99,12 @@ Result<FileSelection> Select(Repository* repository, const ModelWish& wish) {
   TaskEvidence evidence;
   evidence.where = snapshot.source;
   evidence.pipeline_tag = snapshot.task;
+  // A folder has its page's word in the README, as the hub has.
+  if (const std::string readme = JoinPath(snapshot.folder, "README.md");
+      snapshot.task.empty() && FileExists(readme)) {
+    SG_ASSIGN_OR_RETURN(const std::string text, ReadFile(readme));
+    evidence.pipeline_tag = ReadCardEvidence(text).pipeline_tag;
+  }
   evidence.files = PathsOf(files);
   evidence.prompt = wish.prompt;
   evidence.trust = wish.trust;
