@@ -166,6 +166,17 @@ std::optional<bool> DetectorTakesText(const std::string& architecture) {
   return std::nullopt;
 }
 
+/// config.json's `architectures`.
+std::vector<std::string> ClassesOf(const Json& config) {
+  std::vector<std::string> names;
+  const auto listed = config.find("architectures");
+  if (listed == config.end() || !listed->is_array()) return names;
+  for (const Json& name : *listed) {
+    if (name.is_string()) names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 /// The task that the class is for, in words: by the table, else "route finding" of
 /// "SomeForRouteFinding". Empty where the name says none.
 std::string TaskWords(const std::string& architecture) {
@@ -204,25 +215,18 @@ Status CheckWeights(const TaskEvidence& evidence) {
       evidence.where, *pickle));
 }
 
-Status CheckTag(const TaskEvidence& evidence) {
+Status CheckTag(const TaskEvidence& evidence, bool has_text) {
   const std::string& tag = evidence.pipeline_tag;
   if (tag.empty()) return OkStatus();
-  if (tag == kDetectionTags[1] && evidence.prompt.empty())
-    return NeedsText(evidence.where, "a " + tag + " model");
-  if (IsDetectionTag(tag)) return OkStatus();
-  return NotADetector(evidence.where, "the model", tag);
+  if (!IsDetectionTag(tag)) return NotADetector(evidence.where, "the model", tag);
+  const bool takes_text = tag == kDetectionTags[1];
+  return takes_text && !has_text ? NeedsText(evidence.where, "a " + tag + " model") : Status();
 }
 
 }  // namespace
 
 std::string ArchitectureOf(const Json& config) {
-  std::vector<std::string> names;
-  if (const auto listed = config.find("architectures");
-      listed != config.end() && listed->is_array()) {
-    for (const Json& name : *listed) {
-      if (name.is_string()) names.push_back(name.get<std::string>());
-    }
-  }
+  const std::vector<std::string> names = ClassesOf(config);
   for (const std::string& name : names) {
     if (DetectorTakesText(name)) return name;
   }
@@ -263,10 +267,12 @@ Status CheckOnnxTask(const std::map<std::string, std::string>& metadata, const s
 }
 
 Status CheckTask(const TaskEvidence& evidence) {
-  const std::string architecture =
-      evidence.config == nullptr ? "" : ArchitectureOf(*evidence.config);
+  const Json config = evidence.config == nullptr ? Json::object() : *evidence.config;
+  const bool has_text = !evidence.prompt.empty() || HasFrozenPrompt(config);
+  const std::string architecture = ArchitectureOf(config);
+  // A model_type is a family, of which one class detects: the page may say that it is another.
+  if (ClassesOf(config).empty()) SG_RETURN_IF_ERROR(CheckTag(evidence, has_text));
   if (!architecture.empty()) {
-    const bool has_text = !evidence.prompt.empty() || HasFrozenPrompt(*evidence.config);
     SG_RETURN_IF_ERROR(CheckArchitecture(architecture, evidence.where, has_text));
     if (!DetectorTakesText(architecture) && !IsDetectionTag(evidence.pipeline_tag)) {
       return UnsupportedError(
@@ -274,14 +280,11 @@ Status CheckTask(const TaskEvidence& evidence) {
                       "ForObjectDetection, or its page say object-detection",
                       evidence.where, architecture));
     }
-  } else {
-    SG_RETURN_IF_ERROR(CheckTag(evidence));
-    if (evidence.pipeline_tag.empty() && !HasFile(evidence, {".onnx"})) {
-      return UserError(fmt::format(
-          "{}: nothing says what it does: no architecture in a config.json, no task on the hub, no "
-          ".onnx; name a detector",
-          evidence.where));
-    }
+  } else if (evidence.pipeline_tag.empty() && !HasFile(evidence, {".onnx"})) {
+    return UserError(fmt::format(
+        "{}: nothing says what it does: no architecture in a config.json, no task on the hub, no "
+        ".onnx; name a detector",
+        evidence.where));
   }
   SG_RETURN_IF_ERROR(CheckCode(evidence));
   return CheckWeights(evidence);

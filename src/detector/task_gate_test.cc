@@ -94,6 +94,7 @@ TEST(TaskGate, PicklesAloneAreRefused) {
 
 TEST(TaskGate, ModelTypeStandsInForTheArchitecture) {
   EXPECT_EQ(Refusal("", "", kOnnx, {{"model_type", "rt_detr_v2"}}), "");
+  EXPECT_NE(Refusal("", "image-segmentation", kOnnx, {{"model_type", "detr"}}), "");
   EXPECT_EQ(ArchitectureOf({{"model_type", "rt_detr_v2"}}), "RTDetrV2ForObjectDetection");
   EXPECT_EQ(ArchitectureOf({{"architectures", nullptr}, {"model_type", "detr"}}),
             "DetrForObjectDetection");
