@@ -1,4 +1,5 @@
 """Wrong input: one clear line, the right exit code, nothing half-written."""
+import json
 import os
 import pathlib
 import shutil
@@ -83,6 +84,35 @@ class Model(Case):
         config = model / "config.json"
         config.write_text(config.read_text().replace("RTDetrForObjectDetection", "ViTForImageClassification"))
         self.check(model, UNSUPPORTED, "ViTForImageClassification")
+
+    def change_config(self, **changes):
+        model = self.copy()
+        path = model / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+        return model
+
+    def test_another_task_by_the_readme_alone(self):
+        model = self.change_config(architectures=None)
+        (model / "README.md").write_text("---\npipeline_tag: image-segmentation\n---\n")
+        self.check(model, UNSUPPORTED, "image-segmentation")
+
+    def test_text_and_image_detector(self):
+        self.check(self.change_config(architectures=["GroundingDinoForObjectDetection"]), UNSUPPORTED, "--prompt")
+
+    def test_pickled_weights_alone(self):
+        model = self.copy()
+        shutil.rmtree(model / "onnx")
+        (model / "model.safetensors").rename(model / "pytorch_model.bin")
+        self.check(model, UNSUPPORTED, "pickle", "pytorch_model.bin", "SafeTensors")
+
+    def test_variant_that_is_not_there(self):
+        self.check(MODEL, USER, "no variant int8", "model.onnx (fp32, ", extra=["--variant", "int8"])
+
+    def test_two_models_in_one_folder(self):
+        model = self.copy()
+        (model / "onnx" / "model.onnx").rename(model / "a.onnx")
+        shutil.copy(model / "a.onnx", model / "b.onnx")
+        self.check(model, USER, "a.onnx", "b.onnx", "--variant")
 
     def test_config_that_is_not_json(self):
         model = self.copy()

@@ -10,6 +10,9 @@ import subprocess
 import time
 import unittest
 
+import onnx
+import onnx.numpy_helper
+
 from hub_server import HubServer
 from support import MODEL, STREAMGAUGE, Case
 
@@ -140,6 +143,87 @@ class Fetching(HubCase):
             self.assertEqual(self.hub(server, "ls", REPOSITORY, "--revision", commit).returncode, 0)
             missing = self.hub(server, "ls", REPOSITORY, "--revision", "v9")
             self.assert_one_line(missing, 2, "v9", "no branch, tag or commit")
+
+
+class Variants(HubCase):
+    """Names lie or say nothing: the types of the weights decide, and no more is fetched than that takes."""
+
+    def setUp(self):
+        super().setUp()
+        self.onnx = self.root / REPOSITORY / "onnx"
+        self.fp32 = (MODEL / BIG).read_bytes()
+
+    def put(self, name, elem_type=None, domain=""):
+        """The demo model, its weights of float16 where that is asked for (only their types are looked at)."""
+        model = onnx.load_from_string(self.fp32)
+        model.producer_name = name  # no two files are the same blob
+        model.graph.node[0].domain = domain
+        for weight in model.graph.initializer:
+            if elem_type and weight.data_type == onnx.TensorProto.FLOAT:
+                values = onnx.numpy_helper.to_array(weight).astype("float16")
+                weight.CopyFrom(onnx.numpy_helper.from_array(values, weight.name))
+        (self.onnx / name).write_bytes(model.SerializeToString())
+
+    def chosen(self, server, *args):
+        """The name of the file that was taken, the line that says so, and the names of all that were fetched."""
+        before = len(server.requests)
+        result = self.get(server, *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stdout.splitlines()
+        taken = [pathlib.Path(line).name for line in lines if line.startswith("/") and line.endswith(".onnx")]
+        self.assertEqual(len(taken), 1, result.stdout)
+        fetched = {r["path"].split("/")[-1] for r in server.requests[before:] if "/resolve/" in r["path"]}
+        return taken[0], next(line for line in lines if line.startswith("Selected: ")), {f for f in fetched if "onnx" in f}, lines
+
+    def test_a_name_that_is_true_costs_one_file(self):
+        self.put("model_fp16.onnx", "fp16")
+        with HubServer(self.root) as server:
+            name, line, fetched, _ = self.chosen(server)
+        self.assertEqual((name, fetched), ("model_fp16.onnx", {"model_fp16.onnx"}))
+        self.assertRegex(line, r"^Selected: fp16 \(default\)\. All available: \[fp16 \S+ MB, fp32 \S+ MB\]$")
+
+    def test_a_name_that_lies_is_said_and_the_next_one_is_looked_at(self):
+        self.put("model_fp16.onnx")
+        self.put("model.onnx", "fp16")
+        self.put("model_q4.onnx")
+        with HubServer(self.root) as server:
+            name, line, fetched, lines = self.chosen(server)
+            self.assertEqual((name, fetched), ("model.onnx", {"model_fp16.onnx", "model.onnx"}))
+            self.assertIn("Selected: fp16 (default).", line)
+            self.assertIn("model_fp16.onnx is named fp16 and holds float32 weights.", lines)
+            self.assertEqual(self.chosen(server)[0::2], ("model.onnx", set()))
+            self.assertEqual(self.chosen(server, "--variant", "fp16")[0], "model.onnx")
+            self.assertEqual(self.chosen(server, "--variant", "fp32")[0], "model_fp16.onnx")
+            name, line, fetched, _ = self.chosen(server, "--variant", "int4")
+            self.assertEqual((name, fetched), ("model_q4.onnx", {"model_q4.onnx"}))
+            self.assertIn("Selected: fp32 (by its name int4).", line)
+
+    def test_a_second_file_of_the_same_name_is_looked_at_when_its_size_asks_for_it(self):
+        self.put("model_1.onnx", "fp16")
+        with HubServer(self.root) as server:
+            name, line, fetched, _ = self.chosen(server)
+            self.assertEqual((name, fetched), ("model_1.onnx", {"model.onnx", "model_1.onnx"}))
+            self.assertIn("Selected: fp16 (default).", line)
+            shutil.rmtree(self.cache)
+            self.put("model_1.onnx")
+            self.assertEqual(self.chosen(server)[0::2], ("model.onnx", {"model.onnx"}))
+
+    def test_at_most_three_are_fetched(self):
+        (self.onnx / "model.onnx").unlink()
+        for word in ("fp16", "half", "float16", "f16"):
+            self.put(f"model_{word}.onnx")
+        with HubServer(self.root) as server:
+            name, line, fetched, _ = self.chosen(server)
+        self.assertEqual(len(fetched), 3)
+        self.assertIn(name, fetched)
+        self.assertIn("Selected: fp32 (fp16 not looked into).", line)
+
+    def test_operators_of_one_runtime_are_passed_over(self):
+        self.put("model_fp16.onnx", "fp16", "com.microsoft")
+        with HubServer(self.root) as server:
+            name, line, _, lines = self.chosen(server)
+        self.assertEqual(name, "model.onnx")
+        self.assertTrue([line for line in lines if "passed over" in line and "com.microsoft" in line], lines)
 
 
 class Refusing(HubCase):

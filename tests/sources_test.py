@@ -78,6 +78,27 @@ class Local(SourceCase):
                 onnx = [line for line in result.stdout.splitlines() if line.startswith("/") and line.endswith("model.onnx")][0]
                 self.assertEqual(pathlib.Path(onnx).read_bytes(), ONNX)
 
+    def test_a_folder_whose_names_say_nothing_is_looked_into(self):
+        import onnx.numpy_helper
+        folder = self.folder / "m"
+        folder.mkdir()
+        (folder / "config.json").write_bytes((MODEL / "config.json").read_bytes())
+        model = onnx.load_from_string(ONNX)
+        for weight in model.graph.initializer:
+            if weight.data_type == onnx.TensorProto.FLOAT:
+                values = onnx.numpy_helper.to_array(weight).astype("float16")
+                weight.CopyFrom(onnx.numpy_helper.from_array(values, weight.name))
+        (folder / "detector.onnx").write_bytes(ONNX)
+        (folder / "detector (1).onnx").write_bytes(model.SerializeToString())
+        result = self.hub("get", folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"(?m)^Selected: fp16 \(default\)\. All available: \[fp16 \S+ MB, fp32 \S+ MB\]$")
+        self.assertIn(f"{folder}/detector (1).onnx\n", result.stdout)
+        named = self.hub("get", folder / "detector.onnx")
+        self.assertIn("Selected: fp32 (the source names detector.onnx).", named.stdout)
+        (folder / "detector (1).onnx").write_bytes(ONNX)
+        self.assert_one_line(self.hub("get", folder), 2, "several models", "detector (1).onnx (fp32, ")
+
     def test_what_is_no_model_is_said(self):
         (self.folder / "notes.txt").write_text("x")
         (self.folder / "a.engine").write_text("x")
@@ -114,6 +135,11 @@ class Local(SourceCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             onnx_file = [pathlib.Path(line) for line in result.stdout.splitlines() if line.endswith("model.onnx")][0]
             self.assertEqual((onnx_file.parent / "weights.bin").read_bytes(), (folder / "onnx/weights.bin").read_bytes())
+        # In the cache both are links; the model is the same by its own path, too.
+        self.assertTrue(onnx_file.is_symlink())
+        again = self.hub("get", onnx_file)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn(f"{onnx_file}\n", again.stdout)
 
     def test_evil_archives_write_nothing_outside(self):
         for name, entry in (("slip.zip", "../../evil"), ("absolute.zip", "/tmp/sg_evil")):

@@ -132,12 +132,7 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console&
   model.notes = model.card.notes;
   model.notes.insert(model.notes.end(), found.notes.begin(), found.notes.end());
   if (!found.files.selection_line.empty()) model.notes.push_back(found.files.selection_line);
-  const std::string real = WeightVariant(checked.onnx);
-  const bool is_quantized = found.files.variant == "quantized" && real.starts_with("int");
-  if (!real.empty() && real != found.files.variant && !is_quantized) {
-    model.notes.push_back(fmt::format("{} is {} by its name, its weights are {}.",
-                                      BaseName(found.files.onnx), found.files.variant, real));
-  }
+  model.notes.insert(model.notes.end(), found.files.notes.begin(), found.files.notes.end());
   model.notes.insert(model.notes.end(), checked.graph.notes.begin(), checked.graph.notes.end());
   model.files.onnx = checked.graph.path;
   SG_RETURN_IF_ERROR(FitInput(console, &model));

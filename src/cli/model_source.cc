@@ -8,13 +8,19 @@
 #include "base/environment.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "detector/card_evidence.h"
 #include "detector/file_selection.h"
 #include "detector/task_gate.h"
 #include "hub/safetensors.h"
-#include "onnx/onnx_file.h"
+#include "onnx/onnx_contents.h"
 
 namespace sg {
 namespace {
+
+/// Of a source that is not here, at most so many ONNX files are fetched to find the right one.
+constexpr int kMaxFetched = 3;
+/// Of one that is, at most so many are looked into; further ones go by their names.
+constexpr size_t kMaxLookedInto = 64;
 
 std::vector<ListedFile> Listed(const Repository& repository) {
   std::vector<ListedFile> files;
@@ -37,21 +43,54 @@ std::string StagingFolder(const std::string& asked, const ModelSource& source) {
   return fmt::format("{}/staging/{}", UserCacheFolder(), Sha256(source.text).substr(0, 16));
 }
 
-/// The weight files that the graph itself names, whatever they are called. One that is not listed
-/// is told when the graph is checked.
-Status FetchExternal(Repository* repository, const FileSelection& selection) {
-  SG_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                      ExternalFileNames(JoinPath(repository->snapshot().folder, selection.onnx)));
-  const std::string folder = ParentFolder(selection.onnx);
-  std::vector<std::string> wanted;
-  for (const std::string& name : names) {
-    const std::string path = folder == "." ? name : folder + "/" + name;
-    if (repository->Find(path) != nullptr) wanted.push_back(path);
+/// Looks into the candidates that are on disk already: all of a local folder's.
+void LookIntoThoseHere(const std::string& folder, const std::vector<ListedFile>& files,
+                       SelectionWish* wish) {
+  for (const std::string& candidate : OnnxCandidates(files, *wish)) {
+    if (wish->contents.size() == kMaxLookedInto) return;
+    const std::string path = JoinPath(folder, candidate);
+    if (!FileExists(path)) continue;
+    // A damaged file keeps what its name says; when it is chosen, reading it whole says what is
+    // wrong.
+    Result<OnnxContents> contents = ReadOnnxContents(path);
+    if (contents.ok()) wish->contents[candidate] = *std::move(contents);
   }
-  return repository->Fetch(wanted);
 }
 
-/// Fetches the small files, passes the gate, and selects.
+/// The ONNX, chosen by its name, is fetched and looked into; where that speaks against it, the next
+/// one that may be right is, and so on. `wish` gets what was seen.
+Result<FileSelection> SelectByContents(Repository* repository, const std::vector<ListedFile>& files,
+                                       SelectionWish* wish) {
+  const std::string& folder = repository->snapshot().folder;
+  LookIntoThoseHere(folder, files, wish);
+  for (int fetched = 0;; ++fetched) {
+    wish->known_only = fetched == kMaxFetched;
+    SG_ASSIGN_OR_RETURN(FileSelection selection, SelectFiles(files, *wish));
+    if (selection.onnx.empty() || wish->contents.contains(selection.onnx)) return selection;
+    SG_RETURN_IF_ERROR(repository->Fetch({selection.onnx}));
+    Result<OnnxContents> contents = ReadOnnxContents(JoinPath(folder, selection.onnx));
+    if (!contents.ok()) return contents.error();
+    wish->contents[selection.onnx] = *std::move(contents);
+  }
+}
+
+/// The SafeTensors, whatever ONNX files there are.
+Result<FileSelection> SelectWeights(const std::vector<ListedFile>& files,
+                                    const std::string& where) {
+  std::vector<ListedFile> weights;
+  for (const ListedFile& file : files) {
+    if (file.path.ends_with(".safetensors") || file.path.ends_with(".safetensors.index.json"))
+      weights.push_back(file);
+  }
+  if (weights.empty()) {
+    return UserError(fmt::format("{}: has no SafeTensors to export from", where));
+  }
+  return SelectFiles(weights, {where, "", ""});
+}
+
+/// Fetches the small files, passes the gate, and selects; the ONNX that it chooses is on disk then,
+/// with the weight files that its graph names, whatever they are called. One that is not listed is
+/// told when the graph is checked.
 Result<FileSelection> Select(Repository* repository, const ModelWish& wish) {
   const ModelSnapshot& snapshot = repository->snapshot();
   const std::vector<ListedFile> files = Listed(*repository);
@@ -60,6 +99,12 @@ Result<FileSelection> Select(Repository* repository, const ModelWish& wish) {
   TaskEvidence evidence;
   evidence.where = snapshot.source;
   evidence.pipeline_tag = snapshot.task;
+  // A folder has its page's word in the README, as the hub has.
+  if (const std::string readme = JoinPath(snapshot.folder, "README.md");
+      snapshot.task.empty() && FileExists(readme)) {
+    SG_ASSIGN_OR_RETURN(const std::string text, ReadFile(readme));
+    evidence.pipeline_tag = ReadCardEvidence(text).pipeline_tag;
+  }
   evidence.files = PathsOf(files);
   evidence.prompt = wish.prompt;
   evidence.trust = wish.trust;
@@ -73,27 +118,23 @@ Result<FileSelection> Select(Repository* repository, const ModelWish& wish) {
   }
   SG_RETURN_IF_ERROR(CheckTask(evidence));
 
-  if (!wish.from_weights) return SelectFiles(files, {snapshot.source, wish.variant, snapshot.file});
-  std::vector<ListedFile> weights;
-  for (const ListedFile& file : files) {
-    if (file.path.ends_with(".safetensors") || file.path.ends_with(".safetensors.index.json"))
-      weights.push_back(file);
+  if (wish.from_weights) return SelectWeights(files, snapshot.source);
+  SelectionWish choice{snapshot.source, wish.variant, snapshot.file};
+  SG_ASSIGN_OR_RETURN(const FileSelection selection, SelectByContents(repository, files, &choice));
+  if (selection.onnx.empty()) return selection;
+  std::vector<std::string> wanted = selection.external;
+  const std::string parent = ParentFolder(selection.onnx);
+  for (const std::string& name : choice.contents[selection.onnx].external_files) {
+    const std::string path = parent == "." ? name : parent + "/" + name;
+    if (repository->Find(path) != nullptr) wanted.push_back(path);
   }
-  if (weights.empty()) {
-    return UserError(fmt::format("{}: has no SafeTensors to export from", snapshot.source));
-  }
-  return SelectFiles(weights, {snapshot.source, "", ""});
+  SG_RETURN_IF_ERROR(repository->Fetch(wanted));
+  return selection;
 }
 
-/// The ONNX with its weights beside it.
-Result<ModelFiles> FetchOnnx(Repository* repository, const FileSelection& selection,
-                             const Console& console) {
+void SaySelection(const FileSelection& selection, const Console& console) {
   console.Say(selection.selection_line);
-  std::vector<std::string> wanted = selection.external;
-  wanted.push_back(selection.onnx);
-  SG_RETURN_IF_ERROR(repository->Fetch(wanted));
-  SG_RETURN_IF_ERROR(FetchExternal(repository, selection));
-  return FilesOnDisk(repository->snapshot().source, repository->snapshot().folder, selection);
+  for (const std::string& note : selection.notes) console.Say(note);
 }
 
 /// model.safetensors, or the shards that the index names.
@@ -161,7 +202,9 @@ Result<FetchedModel> FetchModel(Repository* repository, const ModelWish& wish,
   SG_ASSIGN_OR_RETURN(const FileSelection selection, Select(repository, wish));
   FetchedModel model;
   if (!selection.onnx.empty()) {
-    SG_ASSIGN_OR_RETURN(model.files, FetchOnnx(repository, selection, console));
+    SaySelection(selection, console);
+    const ModelSnapshot& snapshot = repository->snapshot();
+    model.files = FilesOnDisk(snapshot.source, snapshot.folder, selection);
     return model;
   }
   SG_ASSIGN_OR_RETURN(model.weights, FetchWeights(repository, selection));

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "detector/card_parts.h"
+#include "detector/task_gate.h"
 
 namespace sg {
 namespace {
@@ -66,6 +67,7 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
     card.name = overrides.name;
   }
   SG_RETURN_IF_ERROR(CheckOperatorDomains(onnx));
+  SG_RETURN_IF_ERROR(CheckOnnxTask(onnx.metadata, onnx.path));
 
   const std::string config_path = JoinPath(files.config_folder, "config.json");
   Json config;  // null: exports of Ultralytics and others have none

@@ -162,12 +162,16 @@ TEST_F(CardBuilderTest, OtherTasksAreRefusedByName) {
         std::pair("ForDepthEstimation", "depth estimation"),
         std::pair("ForMaskedLM", "language model"),
         std::pair("ForTokenClassification", "token classification"),
-        std::pair("ForCausalLM", "language model"), std::pair("Model", "not an object detector")}) {
+        std::pair("ForCausalLM", "language model"), std::pair("Model", "not object detection")}) {
     config_["architectures"] = {std::string("Some") + suffix};
     EXPECT_NE(Message(ErrorKind::kUnsupported).find(words), std::string::npos) << suffix;
   }
   config_["architectures"] = {"OwlViTForZeroShotObjectDetection"};
   EXPECT_NE(Message(ErrorKind::kUnsupported).find("--prompt"), std::string::npos);
+  config_["architectures"] = {"SomeForObjectDetection"};
+  onnx_.metadata["task"] = "segment";
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("instance segmentation"), std::string::npos);
+  onnx_.metadata.clear();
   config_.erase("architectures");
   EXPECT_NE(Message(ErrorKind::kUser).find("names no architecture"), std::string::npos);
   config_["architectures"] = 3;

@@ -19,21 +19,27 @@ std::string_view TakeFrontMatter(std::string_view* text) {
   return matter;
 }
 
-std::string LicenceOf(std::string_view front_matter) {
-  try {
-    const YAML::Node root = YAML::Load(std::string(front_matter));
-    if (!root.IsMap()) return "";
-    for (const char* key : {"license_name", "license"}) {
-      const YAML::Node value = root[key];
-      if (value && value.IsScalar()) return value.Scalar();
-      if (value && value.IsSequence() && value.size() > 0 && value[0].IsScalar()) {
-        return value[0].Scalar();
-      }
+/// The first of `keys` that has a text, or a list that begins with one.
+std::string FirstText(const YAML::Node& root, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const YAML::Node value = root[key];
+    if (value && value.IsScalar()) return value.Scalar();
+    if (value && value.IsSequence() && value.size() > 0 && value[0].IsScalar()) {
+      return value[0].Scalar();
     }
+  }
+  return "";
+}
+
+void ReadFrontMatter(std::string_view text, CardEvidence* evidence) {
+  try {
+    const YAML::Node root = YAML::Load(std::string(text));
+    if (!root.IsMap()) return;
+    evidence->licence = FirstText(root, {"license_name", "license"});
+    evidence->pipeline_tag = FirstText(root, {"pipeline_tag"});
   } catch (const YAML::Exception&) {
     // A card with damaged front matter is a card without one.
   }
-  return "";
 }
 
 /// The text without ``` blocks and `code`.
@@ -161,7 +167,7 @@ bool IsNegated(const Words& words, size_t at) {
 CardEvidence ReadCardEvidence(const std::string& readme) {
   std::string_view text = readme;
   CardEvidence evidence;
-  evidence.licence = LicenceOf(TakeFrontMatter(&text));
+  ReadFrontMatter(TakeFrontMatter(&text), &evidence);
 
   const Words words = SplitIntoWords(Prose(text));
   OneNumber score;

@@ -11,7 +11,8 @@ struct CardEvidence {
   std::string score_text;  ///< the words that say so, e.g. "score >= 0.5"
   std::optional<double> nms_iou;
   std::string nms_text;
-  std::string licence;  ///< of the front matter; empty when it has none
+  std::string licence;       ///< of the front matter; empty when it has none
+  std::string pipeline_tag;  ///< the same
 };
 
 /// Reads a README.md. A number counts when the prose (not code, not the front matter) says

@@ -59,5 +59,14 @@ TEST(CardEvidenceTest, FrontMatterIsNotProseAndMayBeDamaged) {
   EXPECT_EQ(ReadCardEvidence("---\nno end").licence, "");
 }
 
+TEST(CardEvidenceTest, TheFrontMatterNamesTheTask) {
+  const CardEvidence evidence =
+      ReadCardEvidence("---\nlicense: mit\npipeline_tag: image-segmentation\n---\n");
+  EXPECT_EQ(evidence.pipeline_tag, "image-segmentation");
+  EXPECT_EQ(evidence.licence, "mit");
+  EXPECT_EQ(ReadCardEvidence("pipeline_tag: x").pipeline_tag, "");
+  EXPECT_EQ(ReadCardEvidence("---\npipeline_tag: {a: b}\n---\n").pipeline_tag, "");
+}
+
 }  // namespace
 }  // namespace sg

@@ -91,7 +91,7 @@ void TakeLabels(const LabelMap& map, const std::string& source, ModelCard* card)
 /// labels.txt, classes.txt or the one .names file beside the model; empty when there is none. Two
 /// .names files are no answer.
 Result<std::string> FindLabelFile(const ModelFiles& files) {
-  const std::string onnx_folder = ParentFolder(AbsolutePath(files.onnx));
+  const std::string onnx_folder = AbsolutePath(ParentFolder(files.onnx));
   for (const std::string& folder : {onnx_folder, files.config_folder}) {
     for (const char* name : {"labels.txt", "classes.txt"}) {
       if (const std::string path = JoinPath(folder, name); FileExists(path)) return path;

@@ -29,6 +29,7 @@ ModelFiles FilesOnDisk(const std::string& source, const std::string& folder,
   files.variant = selection.variant;
   files.variants = selection.variants;
   files.selection_line = selection.selection_line;
+  files.notes = selection.notes;
   return files;
 }
 

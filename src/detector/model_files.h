@@ -13,9 +13,10 @@ struct ModelFiles {
   std::string source;                 ///< as the user gave it
   std::string onnx;                   ///< the selected .onnx file
   std::string config_folder;          ///< where config.json and the others are
-  std::string variant;                ///< "fp32", "fp16", "int8", "int4", "quantized"
+  std::string variant;                ///< "fp32", "fp16", …
   std::vector<std::string> variants;  ///< all that were found, best first
-  std::string selection_line;         ///< FileSelection::selection_line
+  std::string selection_line;         ///< FileSelection's
+  std::vector<std::string> notes;     ///< FileSelection's
 };
 
 /// The selection's paths, which are relative to `folder`, on disk.

@@ -2,6 +2,7 @@
 // large is fetched.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,17 @@ struct TaskEvidence {
 /// passes: its graph tells later.
 Status CheckTask(const TaskEvidence& evidence);
 
-/// The first entry of config.json's `architectures`; empty when there is none.
+/// The first detector among config.json's `architectures`, else the first entry, else the family's
+/// that `model_type` names; empty when there is none.
 std::string ArchitectureOf(const Json& config);
 
-/// The gate for an architecture's name alone (see CheckTask). `has_text`: what a text+image
-/// detector shall find is known, or frozen in already.
+/// The gate for an architecture's name alone (see CheckTask); a name that says nothing passes.
+/// `has_text`: what a text+image detector shall find is known, or frozen in already.
 Status CheckArchitecture(const std::string& architecture, const std::string& where,
                          bool has_text = false);
+
+/// The gate for the task that an ONNX file's metadata_props name (Ultralytics writes "task").
+Status CheckOnnxTask(const std::map<std::string, std::string>& metadata, const std::string& where);
 
 /// Whether config.json says that a prompt was frozen into the graph: the key that our own export
 /// writes.

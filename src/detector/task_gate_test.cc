@@ -23,7 +23,8 @@ TEST(TaskGate, DetectorsPass) {
         "RTDetrV2ForObjectDetection", "DFineForObjectDetection", "YolosForObjectDetection",
         "RfDetrForObjectDetection", "DeformableDetrForObjectDetection", "DetaForObjectDetection",
         "LwDetrForObjectDetection", "TableTransformerForObjectDetection",
-        "SomeForConditionalDetection"}) {
+        "Deimv2ForObjectDetection", "DabDetrForObjectDetection", "PPDocLayoutV3ForObjectDetection",
+        "NextYearsForObjectDetection", "SomeForConditionalDetection"}) {
     EXPECT_EQ(Refusal(name, "object-detection", kOnnx), "") << name;
   }
 }
@@ -40,6 +41,12 @@ TEST(TaskGate, OtherTasksAreRefusedByName) {
       {"BertForMaskedLM", "masked language model"},
       {"WhisperForConditionalGeneration", "generation"},
       {"SuperPointForKeypointDetection", "keypoint"},
+      {"DFineModel", "a model without a task's head"},
+      {"TableTransformerModel", "a model without a task's head"},
+      {"ResNetBackbone", "a backbone"},
+      {"VitMatteForImageMatting", "image matting"},
+      {"CLIPSegForImageSegmentation", "image segmentation"},
+      {"NewForRouteFinding", "route finding"},
       {"NeverHeardOf", "not an object detector that is known"}};
   for (const auto& [name, words] : kTasks) {
     const std::string message = Refusal(name, "", kOnnx);
@@ -83,6 +90,51 @@ TEST(TaskGate, PicklesAloneAreRefused) {
         << file;
   }
   EXPECT_EQ(Refusal("XForObjectDetection", "", {"pytorch_model.bin", "model.safetensors"}), "");
+}
+
+TEST(TaskGate, ModelTypeStandsInForTheArchitecture) {
+  EXPECT_EQ(Refusal("", "", kOnnx, {{"model_type", "rt_detr_v2"}}), "");
+  EXPECT_NE(Refusal("", "image-segmentation", kOnnx, {{"model_type", "detr"}}), "");
+  EXPECT_EQ(ArchitectureOf({{"model_type", "rt_detr_v2"}}), "RTDetrV2ForObjectDetection");
+  EXPECT_EQ(ArchitectureOf({{"architectures", nullptr}, {"model_type", "detr"}}),
+            "DetrForObjectDetection");
+  EXPECT_EQ(ArchitectureOf({{"model_type", "resnet"}}), "");
+  EXPECT_EQ(ArchitectureOf({{"model_type", ""}}), "");
+  EXPECT_NE(Refusal("", "", kOnnx, {{"model_type", "grounding-dino"}}).find("--prompt"),
+            std::string::npos);
+}
+
+TEST(TaskGate, TheFirstDetectorOfSeveralArchitecturesCounts) {
+  EXPECT_EQ(ArchitectureOf({{"architectures", {"DetrModel", "DetrForObjectDetection"}}}),
+            "DetrForObjectDetection");
+  EXPECT_EQ(ArchitectureOf({{"architectures", {3, "DetrModel", "BertForMaskedLM"}}}), "DetrModel");
+}
+
+TEST(TaskGate, ANameThatSaysNothingPassesByTheHubsWord) {
+  EXPECT_EQ(Refusal("YOLOv10", "object-detection", kOnnx), "");
+  EXPECT_TRUE(CheckArchitecture("YOLOv10", "x").ok());
+  EXPECT_NE(Refusal("DetrModel", "object-detection", kOnnx), "") << "a bare backbone stays one";
+}
+
+TEST(TaskGate, OnnxMetadataNamesTheTask) {
+  EXPECT_TRUE(CheckOnnxTask({}, "a.onnx").ok());
+  EXPECT_TRUE(CheckOnnxTask({{"task", "detect"}, {"author", "Ultralytics"}}, "a.onnx").ok());
+  for (const auto& [name, words] :
+       {std::pair("segment", "instance segmentation"),
+        std::pair("classify", "image classification"), std::pair("pose", "pose estimation"),
+        std::pair("obb", "rotated boxes"), std::pair("text-generation", "text-generation")}) {
+    const Status status = CheckOnnxTask({{"task", name}}, "a.onnx");
+    ASSERT_FALSE(status.ok()) << name;
+    EXPECT_EQ(status.error().kind, ErrorKind::kUnsupported);
+    EXPECT_NE(status.error().message.find(words), std::string::npos) << status.error().message;
+  }
+}
+
+TEST(TaskGate, OtherFilesAreNoPickles) {
+  EXPECT_EQ(Refusal("XForObjectDetection", "", {"config.json", "openvino_model.bin"}), "")
+      << "the selection says that there is no model";
+  EXPECT_NE(Refusal("XForObjectDetection", "", {"weights/last.PTH"}).find("weights/last.PTH"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ Result<std::unique_ptr<Repository>> OpenLocal(const ModelSource& source,
         fmt::format("{}: is not an .onnx file, an archive or a model's folder", source.path));
   }
   // The configs of a Hugging Face folder lie beside the file or above its onnx/ folder.
-  const std::string beside = ParentFolder(AbsolutePath(source.path));
+  // The file may be a link (the hub's cache): its own name and place count.
+  const std::string beside = AbsolutePath(ParentFolder(source.path));
   const std::string above = ParentFolder(beside);
   const bool is_above =
       !FileExists(JoinPath(beside, "config.json")) && FileExists(JoinPath(above, "config.json"));

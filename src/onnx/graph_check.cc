@@ -180,7 +180,7 @@ class Checker {
       }
     }
     const std::string file = AbsolutePath(JoinPath(folder_, location));
-    if (location.empty() || location.front() == '/' || !file.starts_with(folder_ + "/")) {
+    if (!StaysInFolder(folder_, location)) {
       return UserError(
           fmt::format("{}: weight '{}' points to '{}', outside the model's folder, and is refused",
                       path_, tensor.name(), location));

@@ -93,6 +93,20 @@ size_t SmallIntegerBytes(const onnx::TensorProto& tensor) {
 
 }  // namespace
 
+bool StaysInFolder(const std::string& folder, const std::string& name) {
+  // ".." is refused even where it leads back in: the name is also one to fetch under.
+  if (name.empty() || name.front() == '/' || name.find('\\') != std::string::npos ||
+      ("/" + name + "/").find("/../") != std::string::npos) {
+    return false;
+  }
+  const std::string root = AbsolutePath(folder);
+  const std::string target = AbsolutePath(JoinPath(root, name));
+  if (target.starts_with(root + "/")) return true;
+  const size_t snapshots = root.rfind("/snapshots/");
+  return snapshots != std::string::npos &&
+         target.starts_with(root.substr(0, snapshots) + "/blobs/");
+}
+
 struct GraphFile::Mapping {
   void* start = MAP_FAILED;
   size_t size = 0;
@@ -160,9 +174,8 @@ void GraphFile::ReadSmallExternal() {
       if (entry.key() == "location") location = entry.value();
       if (entry.key() == "offset") offset = std::strtoull(entry.value().c_str(), nullptr, 10);
     }
-    const std::string file = AbsolutePath(JoinPath(folder, location));
-    if (!file.starts_with(folder + "/")) return;  // refused by CheckGraph
-    std::ifstream stream(file, std::ios::binary);
+    if (!StaysInFolder(folder, location)) return;  // refused by CheckGraph
+    std::ifstream stream(JoinPath(folder, location), std::ios::binary);
     std::string bytes(size, '\0');
     if (stream.seekg(static_cast<std::streamoff>(offset)) &&
         stream.read(bytes.data(), static_cast<std::streamsize>(size)))

@@ -14,6 +14,11 @@
 
 namespace sg {
 
+/// Whether a weight file that a graph names, relative to its folder, is inside that folder, also
+/// through links. A link of Hugging Face's cache (…/snapshots/COMMIT/… to …/blobs/…) stays with the
+/// model. The file need not be there.
+bool StaysInFolder(const std::string& folder, const std::string& name);
+
 class GraphFile {
  public:
   /// Maps and parses the file. kUser when it is missing, is something else, or is not a whole ONNX

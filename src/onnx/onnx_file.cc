@@ -53,25 +53,6 @@ Status CheckParts(const onnx::ModelProto& model, const std::string& path, uint64
                   path, missing, size));
 }
 
-void AddExternalNames(const onnx::TensorProto& tensor, std::set<std::string>* names) {
-  if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
-  for (const auto& entry : tensor.external_data()) {
-    if (entry.key() == "location") names->insert(entry.value());
-  }
-}
-
-void AddExternalNames(const onnx::GraphProto& graph, std::set<std::string>* names) {
-  for (const auto& tensor : graph.initializer()) AddExternalNames(tensor, names);
-  for (const auto& node : graph.node()) {
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.has_t()) AddExternalNames(attribute.t(), names);
-      for (const auto& tensor : attribute.tensors()) AddExternalNames(tensor, names);
-      if (attribute.has_g()) AddExternalNames(attribute.g(), names);
-      for (const auto& inner : attribute.graphs()) AddExternalNames(inner, names);
-    }
-  }
-}
-
 }  // namespace
 
 std::string OnnxDim::Text() const {
@@ -139,16 +120,22 @@ Result<OnnxSummary> Summarize(const GraphFile& file) {
   return summary;
 }
 
-Status CheckOperatorDomains(const OnnxSummary& summary) {
+std::vector<std::string> ForeignOperators(const std::vector<OnnxOperator>& operators,
+                                          const std::vector<std::string>& own_domains) {
   std::vector<std::string> foreign;
-  for (const OnnxOperator& op : summary.operators) {
-    const auto& own = summary.function_domains;
+  for (const OnnxOperator& op : operators) {
     if (IsDefaultDomain(op.domain) || op.domain == "ai.onnx.ml" ||
-        std::find(own.begin(), own.end(), op.domain) != own.end()) {
+        std::find(own_domains.begin(), own_domains.end(), op.domain) != own_domains.end()) {
       continue;
     }
     foreign.push_back(fmt::format("{} ({})", op.type, op.domain));
   }
+  return foreign;
+}
+
+Status CheckOperatorDomains(const OnnxSummary& summary) {
+  const std::vector<std::string> foreign =
+      ForeignOperators(summary.operators, summary.function_domains);
   if (foreign.empty()) return OkStatus();
   return UnsupportedError(fmt::format(
       "{}: uses operators outside the ONNX standard: {}; export the model again without "
@@ -159,33 +146,6 @@ Status CheckOperatorDomains(const OnnxSummary& summary) {
 std::optional<int64_t> FixedBatch(const OnnxSummary& summary) {
   if (summary.inputs.empty() || summary.inputs.front().dims.empty()) return std::nullopt;
   return summary.inputs.front().dims.front().value;
-}
-
-std::string WeightVariant(const OnnxSummary& summary) {
-  constexpr uint64_t kFewBytes = 4096;
-  constexpr std::pair<const char*, const char*> kVariants[] = {
-      {"float32", "fp32"}, {"float16", "fp16"}, {"bfloat16", "fp16"}, {"int8", "int8"},
-      {"uint8", "int8"},   {"int4", "int4"},    {"uint4", "int4"}};
-  std::map<std::string, uint64_t> bytes;
-  for (const auto& [type, variant] : kVariants) {
-    const auto found = summary.weight_bytes.find(type);
-    if (found != summary.weight_bytes.end()) bytes[variant] += found->second;
-  }
-  const auto most = std::max_element(
-      bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == bytes.end() || most->second < kFewBytes ? "" : most->first;
-}
-
-Result<std::vector<std::string>> ExternalFileNames(const std::string& path) {
-  SG_ASSIGN_OR_RETURN(const GraphFile file, GraphFile::Open(path));
-  std::set<std::string> names;
-  AddExternalNames(file.model().graph(), &names);
-  for (const std::string& name : names) {
-    if (IsInnerPath(name)) continue;
-    return UserError(fmt::format(
-        "{}: names a weight file outside its folder: '{}'; it is not followed", path, name));
-  }
-  return std::vector<std::string>(names.begin(), names.end());
 }
 
 }  // namespace sg

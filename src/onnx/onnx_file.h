@@ -62,16 +62,12 @@ Result<OnnxSummary> ReadOnnxFile(const std::string& path);
 /// The same of a file that is open already.
 Result<OnnxSummary> Summarize(const GraphFile& file);
 
-/// What the weights really are: "fp32", "fp16", "int8" (eight bits, most of them), "int4"; by the
-/// type that most weight bytes have. Empty when there are hardly any.
-std::string WeightVariant(const OnnxSummary& summary);
+/// "Gelu (com.microsoft)" of each operator whose domain is neither ai.onnx, ai.onnx.ml nor one that
+/// the model defines itself.
+std::vector<std::string> ForeignOperators(const std::vector<OnnxOperator>& operators,
+                                          const std::vector<std::string>& own_domains);
 
-/// The files beside `path` that hold weights of the graph, as it names them, sorted; they need not
-/// be there yet. kUser when it cannot be read or names a file outside its folder.
-Result<std::vector<std::string>> ExternalFileNames(const std::string& path);
-
-/// kUnsupported, listing operator and domain, when the graph uses operators of a domain other than
-/// ai.onnx and ai.onnx.ml that the model does not define itself.
+/// kUnsupported, listing them, when the graph uses foreign operators.
 Status CheckOperatorDomains(const OnnxSummary& summary);
 
 /// The batch that the first input is fixed to; nullopt when it is free.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -202,6 +203,24 @@ TEST_F(OnnxFileTest, ExternalWeightsMustBeThereAndLongEnough) {
   ASSERT_TRUE(summary.ok()) << summary.error().message;
   EXPECT_TRUE(summary->has_external_data);
   EXPECT_EQ(summary->external_files, std::vector<std::string>{"weights.bin"});
+}
+
+TEST_F(OnnxFileTest, WeightsOfTheHubsCacheAreLinksAndStayWithTheModel) {
+  auto model = AddModel();
+  MakeExternal(&model, "weights.bin", "0");
+  const std::string snapshot = JoinPath(folder_, "models--a--b/snapshots/0a1b/onnx");
+  ASSERT_TRUE(MakeFolders(snapshot).ok());
+  ASSERT_TRUE(MakeFolders(JoinPath(folder_, "models--a--b/blobs")).ok());
+  Write("models--a--b/blobs/1", std::string(8, 'x'));
+  Write("elsewhere", std::string(8, 'x'));
+  const std::string path = JoinPath(snapshot, "model.onnx");
+  ASSERT_TRUE(WriteFileAtomic(path, model.SerializeAsString()).ok());
+  const std::string link = JoinPath(snapshot, "weights.bin");
+  ASSERT_EQ(symlink("../../../blobs/1", link.c_str()), 0);
+  EXPECT_TRUE(ReadOnnxFile(path).ok());
+  ASSERT_EQ(unlink(link.c_str()), 0);
+  ASSERT_EQ(symlink("../../../../elsewhere", link.c_str()), 0);
+  EXPECT_NE(ErrorOf(path).message.find("outside the model's folder"), std::string::npos);
 }
 
 TEST_F(OnnxFileTest, ExternalWeightsOutsideTheFolderAreRefused) {
