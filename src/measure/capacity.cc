@@ -138,7 +138,7 @@ void AddRules(const CapacityLimits& limits, CapacityVerdict* verdict) {
     return static_cast<size_t>(worst - verdict->each.begin());
   };
   const double least_fps = limits.least_fps_share * verdict->pace_fps;
-  const size_t slow = verdict->worst_stream;
+  const size_t slow = worst_by([](const PacedStream& s) { return -s.fps; });
   verdict->rules.push_back({"fps of the worst stream", verdict->each[slow].fps, least_fps, "fps",
                             verdict->each[slow].fps >= least_fps, where(slow)});
   const size_t late = worst_by([](const PacedStream& s) { return s.late_share; });
@@ -194,7 +194,7 @@ Result<CapacityVerdict> JudgePacedRun(const RunRecord& record, const CapacityLim
     verdict.aggregate_fps += fps.back();
   }
   const auto worse = [](const PacedStream& a, const PacedStream& b) {
-    return a.arrived != b.arrived ? a.arrived < b.arrived : a.late > b.late;
+    return a.late_share != b.late_share ? a.late_share > b.late_share : a.arrived < b.arrived;
   };
   verdict.worst_stream = static_cast<size_t>(
       std::min_element(verdict.each.begin(), verdict.each.end(), worse) - verdict.each.begin());

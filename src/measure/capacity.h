@@ -52,7 +52,7 @@ struct CapacityVerdict {
   double late_after_ms = 0;
   Window window;
   std::vector<PacedStream> each;
-  size_t worst_stream = 0;  ///< by fps, then by late frames
+  size_t worst_stream = 0;  ///< by late frames, then by fps
   double jain_index = 1;    ///< of the streams' fps
   double aggregate_fps = 0;
   std::vector<RuleOutcome> rules;

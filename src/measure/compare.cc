@@ -30,9 +30,11 @@ Estimate LogMean(const ComparedSide& side, const CompareRules& rules) {
     variance = std::max(Variance(means), within) / n;
     log_mean.degrees = Variance(means) >= within ? n - 1 : std::max(n - 1, degrees);
   } else {
-    const double spread = rules.start_spread * mean;
-    variance = (within + spread * spread) / n;
-    log_mean.degrees = degrees;
+    // The spread from start to start is taken as known, so only the rest limits the degrees.
+    const double known = rules.start_spread * mean * rules.start_spread * mean;
+    variance = (within + known) / n;
+    log_mean.degrees =
+        within > 0 ? degrees * (within + known) * (within + known) / (within * within) : degrees;
   }
   log_mean.value = std::log(mean);
   log_mean.std_error = std::sqrt(variance) / mean;

@@ -42,7 +42,8 @@ TEST(Compare, IsRarelyWrongAboutEqualRuns) {
       wrong += c.word == Comparison::Word::kFaster || c.word == Comparison::Word::kSlower ? 1 : 0;
     }
     EXPECT_LE(wrong, 50) << starts;
-    EXPECT_GE(same, 900) << starts;
+    // One start says little about the next: then most are undecided.
+    EXPECT_GE(same, starts == 1 ? 250 : starts == 2 ? 850 : 950) << starts;
   }
 }
 

@@ -17,7 +17,7 @@ TEST(Memory, FindsBytesPerStream) {
   EXPECT_LE(fit->bytes_per_stream.low / kMiB, 20);
   EXPECT_GE(fit->bytes_per_stream.high / kMiB, 20);
   EXPECT_NEAR(fit->base_bytes / kMiB, 300, 1);
-  EXPECT_EQ(fit->StreamsWithin(1000 * kMiB), 34);
+  EXPECT_EQ(fit->StreamsWithin(990 * kMiB), 34);
   EXPECT_EQ(fit->StreamsWithin(100 * kMiB), 0);
 }
 

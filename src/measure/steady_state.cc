@@ -13,10 +13,10 @@ constexpr size_t kFewestValues = 6;
 constexpr int kMostCuts = 6;
 constexpr double kUnsteadyChange = 0.02;
 
-/// Values farther than four standard deviations (by the median's deviation) from the later half's
+/// Values farther than six standard deviations (by the median's deviation) from the later half's
 /// median are cut to that distance.
 std::vector<double> WithoutOutliers(const std::vector<double>& series) {
-  constexpr double kDeviations = 4 * 1.4826;
+  constexpr double kDeviations = 6 * 1.4826;
   constexpr double kLeastBand = 0.02;
   const std::vector<double> later(series.begin() + static_cast<std::ptrdiff_t>(series.size() / 2),
                                   series.end());
