@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/samples_writer.h"
 #include "base/status.h"
-#include "pipeline/samples_writer.h"
 
 namespace sg {
 

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 #include <gst/pbutils/missing-plugins.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <future>
 #include <optional>
 #include <thread>
@@ -16,11 +13,13 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/process_sampler.h"
+#include "base/processor.h"
+#include "base/samples_writer.h"
 #include "pipeline/gst/batch_meta.h"
 #include "pipeline/gst/gst_error.h"
 #include "pipeline/gst/source_branches.h"
 #include "pipeline/gst/tap.h"
-#include "pipeline/samples_writer.h"
 
 namespace sg {
 namespace {
@@ -32,24 +31,6 @@ constexpr size_t kMaxWarnings = 20;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / kNsPerS; }
 int64_t Nanoseconds(double seconds) { return static_cast<int64_t>(seconds * kNsPerS); }
-
-double ProcessCpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-/// Resident bytes: the second number of /proc/self/statm, in pages (proc(5)).
-uint64_t ProcessRssBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t total_pages = 0;
-  uint64_t resident_pages = 0;
-  statm >> total_pages >> resident_pages;
-  return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 /// Changes the state on a thread of its own, because an element may block in it for ever (a file on
 /// a dead network mount). The thread is abandoned when that happens.
@@ -172,7 +153,8 @@ Status Run::OpenSamples() {
                            {"loop", job_.loop},
                            {"warmup_s", job_.warmup_s},
                            {"measure_s", job_.measure_s},
-                           {"max_frames", job_.max_frames}}));
+                           {"max_frames", job_.max_frames},
+                           {"cores", UsableCores()}}));
   return OkStatus();
 }
 
@@ -282,7 +264,7 @@ Error Run::StallError() const {
 void Run::SampleSecond() {
   const int64_t now_ns = NowNs();
   next_second_ns_ = now_ns + kNsPerS;
-  if (samples_ != nullptr) samples_->AddSecond({now_ns, ProcessCpuSeconds(), ProcessRssBytes()});
+  if (samples_ != nullptr) samples_->AddSecond(SampleProcess(now_ns));
   WarnOfStarvedSources(now_ns);
   const int64_t first_ns = tap_->first_arrival_ns();
   emit_({{"event", "second"},

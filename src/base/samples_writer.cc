@@ -1,4 +1,4 @@
-#include "pipeline/samples_writer.h"
+#include "base/samples_writer.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
