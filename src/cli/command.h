@@ -48,6 +48,7 @@ void AddFrameCommand(CLI::App* app, CommandRun* run);
 void AddReportCommand(CLI::App* app, CommandRun* run);
 void AddOnnxCommand(CLI::App* app, CommandRun* run);
 void AddCleanCommand(CLI::App* app, CommandRun* run);
+void AddBenchCommand(CLI::App* app, CommandRun* run);
 void AddHubCommand(CLI::App* app, CommandRun* run);
 
 }  // namespace sg

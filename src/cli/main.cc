@@ -32,6 +32,7 @@ int Main(int argc, char** argv) {
   AddFrameCommand(&app, &run);
   AddReportCommand(&app, &run);
   AddOnnxCommand(&app, &run);
+  AddBenchCommand(&app, &run);
   AddHubCommand(&app, &run);
   AddCleanCommand(&app, &run);
   try {

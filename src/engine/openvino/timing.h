@@ -10,8 +10,8 @@ struct TimeRequest {
   double warmup_s = 0;
   double seconds = 0;
   std::string log_path;        ///< empty: no log
-  std::string samples_path;    ///< every inference goes here as it ends; empty: nowhere
   int requests_in_flight = 0;  ///< 0: kRequestsPerStream for each of the device's streams
+  std::string samples_path = {};  ///< every inference goes here as it ends; empty: nowhere
 };
 
 /// Engine::Time on a loaded engine, in this process. The measured time is longer than asked for

@@ -18,6 +18,7 @@
 #include "base/samples_writer.h"
 #include "pipeline/gst/batch_meta.h"
 #include "pipeline/gst/gst_error.h"
+#include "pipeline/gst/pipeline_shape.h"
 #include "pipeline/gst/source_branches.h"
 #include "pipeline/gst/tap.h"
 
@@ -86,11 +87,12 @@ class Run {
   void WarnOfStarvedSources(int64_t now_ns);
   void Warn(const std::string& line);
 
-  const RunJob& job_;
+  RunJob job_;  ///< with the tap and the streams found
   const std::function<void(const Json&)>& emit_;
   const uint64_t start_ns_ = MonotonicNs();
   GstOwned<GstElement> pipeline_;
   GstOwned<GstBus> bus_;
+  std::vector<std::string> clock_paced_sinks_;
   std::unique_ptr<SamplesWriter> samples_;
   std::unique_ptr<Tap> tap_;
   std::unique_ptr<SourceBranches> branches_;
@@ -118,22 +120,24 @@ Status Run::Prepare() {
   SG_ASSIGN_OR_RETURN(pipeline_, ParsePipeline(job_.launch));
   bus_.reset(gst_element_get_bus(pipeline_.get()));
   GstBin* bin = GST_BIN(pipeline_.get());
-  const GstOwned<GstElement> tapped(gst_bin_get_by_name(bin, job_.tap.c_str()));
-  if (tapped == nullptr)
-    return UserError("pipeline: has no element named \"" + job_.tap + "\" to count frames at");
+  const GstOwned<GstElement> mux(FindMux(bin));
+  SG_ASSIGN_OR_RETURN(const GstOwned<GstElement> tapped, FindTap(bin, job_.tap));
+  if (job_.tap.empty()) job_.tap = GST_OBJECT_NAME(tapped.get());
+  if (job_.streams == 0) job_.streams = CountSources(mux.get(), job_.launch);
+  job_.NameStreams();
+  clock_paced_sinks_ = ClockPacedSinks(bin);
   if (!job_.samples_path.empty()) SG_RETURN_IF_ERROR(OpenSamples());
   tap_ = std::make_unique<Tap>(job_.streams, start_ns_, samples_.get());
   if (!tap_->Attach(tapped.get()))
     return UserError("pipeline: \"" + job_.tap + "\" has no sink pad to count frames at");
-  const GstOwned<GstElement> mux(gst_bin_get_by_name(bin, "mux"));
   if (mux != nullptr) {
-    branches_ =
-        std::make_unique<SourceBranches>(job_.streams, BranchOptions{job_.loop, job_.max_frames});
+    branches_ = std::make_unique<SourceBranches>(
+        job_.streams, BranchOptions{job_.loop, job_.max_frames, job_.pace});
     branches_->Attach(mux.get());
-  } else if (job_.loop || job_.max_frames > 0) {
+  } else if (job_.loop || job_.max_frames > 0 || job_.pace.fps > 0) {
     return UserError(
-        "pipeline: has no element named \"mux\", so its sources cannot be started again "
-        "or limited");
+        "pipeline: has no sgmux and no element named \"mux\", so its sources cannot be started "
+        "again, limited or paced");
   }
   return OkStatus();
 }
@@ -154,6 +158,10 @@ Status Run::OpenSamples() {
                            {"warmup_s", job_.warmup_s},
                            {"measure_s", job_.measure_s},
                            {"max_frames", job_.max_frames},
+                           {"pace_fps", job_.pace.fps},
+                           {"jitter_ms", job_.pace.jitter_ms},
+                           {"seed", job_.pace.seed},
+                           {"clock_paced_sinks", clock_paced_sinks_},
                            {"cores", UsableCores()}}));
   return OkStatus();
 }
