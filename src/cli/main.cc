@@ -33,6 +33,9 @@ int Main(int argc, char** argv) {
   AddReportCommand(&app, &run);
   AddOnnxCommand(&app, &run);
   AddBenchCommand(&app, &run);
+  AddRunCommand(&app, &run);
+  AddCompareCommand(&app, &run);
+  AddExplainCommand(&app, &run);
   AddHubCommand(&app, &run);
   AddCleanCommand(&app, &run);
   try {

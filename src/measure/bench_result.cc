@@ -179,8 +179,7 @@ BenchResult EvaluateBench(const LoadedRun& loaded) {
       continue;
     }
     AddRound(part, measured, &batch, &latencies_ms[part.batch]);
-    if (measured.cpu_ms_per_image > 0)
-      cpu_ms[part.batch].push_back(measured.cpu_ms_per_image);
+    if (measured.cpu_ms_per_image > 0) cpu_ms[part.batch].push_back(measured.cpu_ms_per_image);
   }
   BenchResult result;
   std::vector<BatchRounds> rounds;

@@ -351,7 +351,7 @@ Result<RunResult> EvaluateRun(const LoadedRun& loaded) {
   if (result.engine_images_per_s && std::isfinite(*result.engine_images_per_s) && pace_fps > 0)
     result.simple_formula = static_cast<int>(std::floor(*result.engine_images_per_s / pace_fps));
   FitMemoryOf(loaded, &result);
-  if (result.peak.empty() && result.paced.empty())
+  if (result.peak.empty() && result.paced.empty() && !result.growth)
     return UserError(loaded.path + ": holds no samples that a figure could be taken from");
   Conclude(loaded, &result);
   return result;
