@@ -14,6 +14,7 @@ namespace sg {
 namespace {
 
 constexpr double kNsPerS = 1e9;
+constexpr double kShortestRunS = 2;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / kNsPerS; }
 
@@ -331,7 +332,7 @@ Result<RunResult> EvaluateRun(const LoadedRun& loaded) {
       result.engine_images_per_s = MeasureEnginePart(record).images_per_s;
     } else if (IsPaced(part)) {
       result.paced.push_back(JudgePart(part, record, LimitsOf(run)));
-    } else if (part.role == "peak" && record.frames.size() >= 2) {
+    } else if (part.role == "peak" && RecordedSeconds(record) >= kShortestRunS) {
       result.peak.push_back(MeasurePeakStart(record, PeakRulesOf(run)));
       result.peak_streams = static_cast<int>(record.streams.size());
     }
@@ -352,7 +353,9 @@ Result<RunResult> EvaluateRun(const LoadedRun& loaded) {
     result.simple_formula = static_cast<int>(std::floor(*result.engine_images_per_s / pace_fps));
   FitMemoryOf(loaded, &result);
   if (result.peak.empty() && result.paced.empty() && !result.growth)
-    return UserError(loaded.path + ": holds no samples that a figure could be taken from");
+    return UserError(fmt::format("{}: no part of the run is as long as the {:g} s that a figure needs; "
+                                 "run longer, use a longer clip, or --loop",
+                                 loaded.path, kShortestRunS));
   Conclude(loaded, &result);
   return result;
 }
