@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/cgroup.h"
+#include "base/gpu_sampler.h"
 
 namespace sg {
 namespace {
@@ -125,6 +126,11 @@ SecondSample SampleProcess(int64_t time_ns, const std::string& root) {
   }
   sample.cpu_mhz = CpufreqMhz(root, processors);
   if (!sample.cpu_mhz) sample.cpu_mhz = ParseCpuMhz(ReadText(root + "/proc/cpuinfo"));
+  const GpuLoad gpus = SampleGpus();
+  sample.gpu_mhz = gpus.sm_mhz;
+  sample.gpu_percent = gpus.sm_percent;
+  sample.decoder_percent = gpus.decoder_percent;
+  sample.gpu_memory_bytes = gpus.memory_bytes;
   return sample;
 }
 

@@ -353,9 +353,10 @@ Result<RunResult> EvaluateRun(const LoadedRun& loaded) {
     result.simple_formula = static_cast<int>(std::floor(*result.engine_images_per_s / pace_fps));
   FitMemoryOf(loaded, &result);
   if (result.peak.empty() && result.paced.empty() && !result.growth)
-    return UserError(fmt::format("{}: no part of the run is as long as the {:g} s that a figure needs; "
-                                 "run longer, use a longer clip, or --loop",
-                                 loaded.path, kShortestRunS));
+    return UserError(
+        fmt::format("{}: no part of the run is as long as the {:g} s that a figure needs; "
+                    "run longer, use a longer clip, or --loop",
+                    loaded.path, kShortestRunS));
   Conclude(loaded, &result);
   return result;
 }

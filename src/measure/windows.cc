@@ -94,6 +94,13 @@ void Apply(const Rule& rule, const std::vector<double>& values, const Windows& w
   taints->causes.push_back(taint);
 }
 
+/// An idle GPU clocks down because nobody needs it.
+std::optional<double> BusyGpuClock(const SecondSample& second) {
+  constexpr double kBusyPercent = 50;
+  if (second.gpu_percent.value_or(0) < kBusyPercent) return std::nullopt;
+  return second.gpu_mhz;
+}
+
 Read Field(std::optional<double> SecondSample::*member) {
   return [member](const SecondSample& second) { return second.*member; };
 }
@@ -165,7 +172,7 @@ Taints FindTaints(const RunRecord& record, const Windows& windows) {
   Apply({Disturbance::kClockDrop, true, kLeastClock, "the cores' clock fell, against its median,"},
         LevelPerWindow(record, windows, Field(&SecondSample::cpu_mhz)), windows, &taints);
   Apply({Disturbance::kClockDrop, true, kLeastClock, "the GPU's clock fell, against its median,"},
-        LevelPerWindow(record, windows, Field(&SecondSample::gpu_mhz)), windows, &taints);
+        LevelPerWindow(record, windows, BusyGpuClock), windows, &taints);
   if (!record.clock_paced_sinks.empty() && record.pace_fps <= 0) {
     taints.tainted.assign(windows.count, true);
     taints.causes.push_back(

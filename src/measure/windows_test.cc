@@ -81,6 +81,17 @@ TEST(Taints, NamesAClockDrop) {
   EXPECT_NE(taints.causes[0].words.find("at worst 67 %"), std::string::npos);
 }
 
+TEST(Taints, AnIdleGpuMayClockDown) {
+  RunRecord record = Record();
+  for (int i = 0; i <= 30; ++i) {
+    record.seconds[static_cast<size_t>(i)].gpu_mhz = i > 24 ? 345 : 1900;
+    record.seconds[static_cast<size_t>(i)].gpu_percent = 3;
+  }
+  EXPECT_EQ(TaintsOf(record).Count(), 0u);
+  for (SecondSample& second : record.seconds) second.gpu_percent = 97;
+  EXPECT_EQ(TaintsOf(record).causes.at(0).cause, Disturbance::kClockDrop);
+}
+
 TEST(Taints, AClockPacedSinkTaintsEverything) {
   RunRecord record = Record();
   record.clock_paced_sinks = {"tap"};
