@@ -156,10 +156,14 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
   command->add_option("--out", options->out, "Folder that gets NAME/")->capture_default_str();
   command->add_option("--name", options->name, "NAME (default: the source's)");
   command
-      ->add_option("--precision", options->precision,
-                   "fp32: exact; fp16: the fastest half type this device has")
-      ->check(CLI::IsMember({"fp16", "fp32"}))
+      ->add_option(
+          "--precision", options->precision,
+          "fp32: exact; fp16: the fastest half type this device has; int8: where the graph's "
+          "Q/DQ nodes say so")
+      ->check(CLI::IsMember({"fp16", "fp32", "int8"}))
       ->capture_default_str();
+  command->add_option("--calibration", options->calibration,
+                      "Calibration table for int8; it must name the model's SHA-256");
   command->add_option("--labels", options->labels, "Label file, one class a line");
   command->add_option("--head", options->head,
                       "How the outputs become boxes, where several ways fit: the name of one");

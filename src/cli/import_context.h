@@ -35,6 +35,7 @@ struct ImportOptions {
   bool synthetic_video = false;
   bool check_preprocessing = false;  ///< only that: nothing is imported
   std::string precision = "fp16";
+  std::string calibration;  ///< table for int8; must name the model's SHA-256
   std::string labels;
   std::string head;  ///< a head's name; empty: recognised
   std::optional<double> score_threshold;

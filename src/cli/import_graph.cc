@@ -91,6 +91,35 @@ Result<CheckedGraph> CheckGraphBatch(const std::string& path, int max_batch,
   return rewritten.ok() ? rewritten : BatchError(path, audit);
 }
 
+Status CheckPrecision(const std::string& path, const std::string& precision,
+                      const std::string& calibration) {
+  if (precision != "int8") {
+    if (calibration.empty()) return OkStatus();
+    return UserError("--calibration is for --precision int8");
+  }
+  SG_ASSIGN_OR_RETURN(const GraphFile file, GraphFile::Open(path));
+  SG_ASSIGN_OR_RETURN(const OnnxSummary summary, Summarize(file));
+  if (AuditGraph(file, summary).dequantize_nodes > 0) return OkStatus();
+  if (calibration.empty()) {
+    return UserError(
+        fmt::format("{}: --precision int8 needs to know what its values are like: the graph has no "
+                    "QuantizeLinear/DequantizeLinear nodes, and no calibration table was named "
+                    "(--calibration); quantise the model, or use --precision fp16",
+                    path));
+  }
+  SG_ASSIGN_OR_RETURN(const std::string table, ReadFile(calibration));
+  if (table.find(summary.sha256) == std::string::npos) {
+    return UserError(fmt::format(
+        "{}: does not say that it was made for {} (its SHA-256 is {}); a table of another model "
+        "gives wrong boxes without a word",
+        calibration, BaseName(path), summary.sha256));
+  }
+  return UnsupportedError(fmt::format(
+      "{}: calibration tables are TensorRT's; the embedded engine runs int8 where the graph has "
+      "QuantizeLinear/DequantizeLinear nodes",
+      calibration));
+}
+
 Result<std::string> ProveGraphBatch(const std::string& path, int max_batch,
                                     const Console& console) {
   SG_ASSIGN_OR_RETURN(const GraphFile file, GraphFile::Open(path));

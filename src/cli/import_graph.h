@@ -26,6 +26,12 @@ struct CheckedGraph {
 Result<CheckedGraph> CheckGraphBatch(const std::string& path, int max_batch,
                                      const Console& console);
 
+/// Whether `precision` can be had: int8 needs a graph that says itself what is quantised and how
+/// (Q/DQ nodes), or a calibration table that names this very model by its SHA-256. The embedded
+/// engine reads no tables. kUser, kUnsupported with what is missing.
+Status CheckPrecision(const std::string& path, const std::string& precision,
+                      const std::string& calibration);
+
 /// Runs the graph at batches up to `max_batch` and says in a line what that proved. kGate when a
 /// picture's outputs depend on the others in the batch.
 Result<std::string> ProveGraphBatch(const std::string& path, int max_batch, const Console& console);

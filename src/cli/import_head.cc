@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/worker_client.h"
+#include "cli/graph_run.h"
 #include "cli/onnx_proof.h"
 #include "cli/scratch_folder.h"
 #include "detector/head_trial.h"
@@ -46,48 +47,6 @@ Status WriteNetworkPictures(const std::string& from, const ModelCard& card,
   return WriteFileAtomic(mirrored_to, text());
 }
 
-/// The graph's outputs for a file of pictures.
-Result<RecordedTensors> RunGraph(const std::string& onnx, const PictureInput& input,
-                                 const std::string& pictures, const std::string& to,
-                                 const ProgressFn& progress) {
-  WorkerCall call;
-  call.job = "onnx-run";
-  call.request = {{"path", onnx},
-                  {"input", input.name},
-                  {"picture", input.shape},
-                  {"pictures_path", pictures},
-                  {"to", to}};
-  call.on_event = [&](const Json& event) { progress(event.value("fraction", 0.0), ""); };
-  SG_ASSIGN_OR_RETURN(const Json reply, CallWorker(call));
-  SG_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(to));
-  RecordedTensors tensors;
-  tensors.batch = reply.at("pictures").get<int>();
-  size_t whole = 0;
-  for (const Json& output : reply.at("outputs")) {
-    RecordedOutput recorded;
-    recorded.name = output.at("name").get<std::string>();
-    recorded.dims = output.at("shape").get<std::vector<int>>();
-    size_t size = 1;
-    for (const int dim : recorded.dims) size *= static_cast<size_t>(dim);
-    recorded.values.resize(size * static_cast<size_t>(tensors.batch));
-    whole += recorded.values.size();
-    tensors.outputs.push_back(std::move(recorded));
-  }
-  if (whole * sizeof(float) != bytes.size())
-    return InternalError(fmt::format("{}: holds {} bytes of outputs, {} were told", to,
-                                     bytes.size(), whole * sizeof(float)));
-  size_t at = 0;
-  for (int slot = 0; slot < tensors.batch; ++slot) {
-    for (RecordedOutput& output : tensors.outputs) {
-      const size_t size = output.values.size() / static_cast<size_t>(tensors.batch);
-      std::memcpy(output.values.data() + static_cast<size_t>(slot) * size, bytes.data() + at,
-                  size * sizeof(float));
-      at += size * sizeof(float);
-    }
-  }
-  return tensors;
-}
-
 }  // namespace
 
 Status SettleHead(const ImportContext& context, AcquiredModel* model) {
@@ -113,11 +72,12 @@ Status SettleHead(const ImportContext& context, AcquiredModel* model) {
                                           scratch / "pictures.f32", scratch / "mirrored.f32"));
   const std::string onnx = context.folder.Path(context.folder.OnnxFile());
   SG_ASSIGN_OR_RETURN(const RecordedTensors pictures,
-                      RunGraph(onnx, input, scratch / "pictures.f32", scratch / "outputs.f32",
-                               context.ProgressLine("Trying the heads")));
-  SG_ASSIGN_OR_RETURN(const RecordedTensors mirrored,
-                      RunGraph(onnx, input, scratch / "mirrored.f32", scratch / "outputs.f32",
-                               context.ProgressLine("Trying the heads on mirrored pictures")));
+                      RunGraph({onnx, input.name, input.shape}, scratch / "pictures.f32",
+                               scratch / "outputs.f32", context.ProgressLine("Trying the heads")));
+  SG_ASSIGN_OR_RETURN(
+      const RecordedTensors mirrored,
+      RunGraph({onnx, input.name, input.shape}, scratch / "mirrored.f32", scratch / "outputs.f32",
+               context.ProgressLine("Trying the heads on mirrored pictures")));
   const TrialSettings settings = {card.input_width, card.input_height,
                                   static_cast<float>(card.score_threshold)};
   std::vector<TrialScore> scores;

@@ -102,6 +102,7 @@ Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& con
                                 FoundModel found) {
   const Stopwatch watch;
   CheckedModel checked;
+  SG_RETURN_IF_ERROR(CheckPrecision(found.files.onnx, options.precision, options.calibration));
   SG_ASSIGN_OR_RETURN(checked.graph, CheckGraphBatch(found.files.onnx, options.max_batch, console));
   checked.onnx = checked.graph.onnx;
   const double seconds = watch.Seconds();

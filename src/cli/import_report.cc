@@ -154,8 +154,11 @@ ReportEngine EngineSection(const ImportContext& context, const ImportResults& re
                                                 "own; 1 to {} images at a time",
                                                 artifact.max_batch, artifact.max_batch)
                                           : "batch 1";
-  engine.precision_asked = artifact.precision_asked;
+  engine.precision_asked = context.options.precision;
   engine.precision_used = artifact.precision_used;
+  if (context.options.precision == "int8")
+    engine.precision_used =
+        "int8 where the graph's Q/DQ nodes say so, else " + engine.precision_used;
   engine.conversion = fmt::format("{}.onnx -> {} compiled model", name, artifact.runtime);
   engine.build_s = artifact.build_s;
   engine.load_s = artifact.load_s;

@@ -76,7 +76,8 @@ Status WriteInferConfig(const ImportContext& context, const ModelCard& card,
   paths.custom_lib_path = up + "parser/" + names.library_name;
   paths.parse_bbox_func_name = names.function_name;
   paths.batch_size = config.batch_size;
-  paths.network_mode = context.options.precision == "fp32" ? 0 : 2;
+  const std::string& precision = context.options.precision;
+  paths.network_mode = precision == "fp32" ? 0 : precision == "int8" ? 1 : 2;
   SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(context.folder.Path(config.path))));
   return WriteFileAtomic(context.folder.Path(config.path), WriteNvinferConfig(card, paths));
 }

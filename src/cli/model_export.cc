@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstring>
 #include <optional>
 
 #include "base/files.h"
 #include "base/worker_client.h"
+#include "cli/graph_run.h"
 #include "cli/onnx_inspect.h"
 #include "cli/onnx_proof.h"
 #include "cli/scratch_folder.h"
+#include "detector/box_compare.h"
+#include "detector/card_builder.h"
+#include "detector/decoder.h"
 #include "detector/task_gate.h"
 #include "onnx/export_environment.h"
 #include "onnx/exporter.h"
@@ -93,6 +98,70 @@ Status WritePictures(const ModelExport& request, const NetworkSize& size, const 
   return CallWorker(call).status();
 }
 
+/// The torch model's outputs as the decoders take them.
+Result<RecordedTensors> ReadRecorded(const RecordedOutputs& recorded) {
+  SG_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(recorded.path));
+  RecordedTensors tensors;
+  size_t at = 0;
+  for (const RecordedOutputs::Output& output : recorded.outputs) {
+    RecordedOutput values;
+    values.name = output.name;
+    size_t count = 1;
+    for (const int64_t dim : output.shape) count *= static_cast<size_t>(dim);
+    if (bytes.size() - at < count * sizeof(float))
+      return InternalError(recorded.path + ": holds fewer numbers than its outputs need");
+    values.dims.assign(output.shape.begin() + 1, output.shape.end());
+    values.values.resize(count);
+    std::memcpy(values.values.data(), bytes.data() + at, count * sizeof(float));
+    at += count * sizeof(float);
+    tensors.batch = static_cast<int>(output.shape.at(0));
+    tensors.outputs.push_back(std::move(values));
+  }
+  return tensors;
+}
+
+/// The boxes of every picture, before any suppression.
+Result<std::vector<std::vector<Box>>> Decode(const ModelCard& card,
+                                             const RecordedTensors& tensors) {
+  DecodeSettings settings;
+  settings.network_width = card.input_width;
+  settings.network_height = card.input_height;
+  settings.thresholds.assign(card.labels.size(), static_cast<float>(card.score_threshold));
+  std::vector<std::vector<Box>> boxes;
+  for (int slot = 0; slot < tensors.batch; ++slot) {
+    std::vector<TensorView> views;
+    for (const RecordedOutput& output : tensors.outputs) {
+      const size_t size = output.values.size() / static_cast<size_t>(tensors.batch);
+      views.push_back({output.name.c_str(), output.dims, TensorType::kFloat,
+                       output.values.data() + static_cast<size_t>(slot) * size});
+    }
+    SG_ASSIGN_OR_RETURN(std::vector<Box> found, DecodeHead(card.head, views, settings));
+    boxes.push_back(std::move(found));
+  }
+  return boxes;
+}
+
+Result<std::string> BoxText(const BoxDifference& difference, double threshold) {
+  // A score that lies on the threshold may fall on either side of it.
+  constexpr double kMargin = 0.01;
+  if (difference.unmatched > 0 && difference.max_unmatched_margin > kMargin) {
+    return GateError(fmt::format(
+        "the exported graph finds other boxes than the model: {} have no partner, the surest of "
+        "them {:.3f} above the threshold",
+        difference.unmatched, difference.max_unmatched_margin));
+  }
+  if (difference.matched == 0) {
+    return fmt::format("Boxes: neither the model nor the graph finds any of at least {:g}.",
+                       threshold);
+  }
+  return fmt::format(
+      "Boxes of at least {:g}: {} in {} frames agree, by at most {:.3f} px and {:.5f} in score{}.",
+      threshold, difference.matched, difference.frames, difference.max_box_px, difference.max_score,
+      difference.unmatched == 0
+          ? ""
+          : fmt::format("; {} at the threshold have no partner", difference.unmatched));
+}
+
 /// An exporter's graph and what was found out about it.
 struct Candidate {
   std::string backend;
@@ -164,6 +233,29 @@ class Exporter {
     failure_ = GateError(fmt::format("{}: the exported graph is not the model: {}",
                                      candidate.backend, candidate.parity->failure));
     return std::optional<Candidate>();
+  }
+
+  /// The boxes that the graph's outputs and the torch model's become, compared; in words. The
+  /// folder's configs must be in place. kGate when they are not the same ones.
+  Result<std::string> CompareDetections(const Candidate& candidate) const {
+    SG_ASSIGN_OR_RETURN(const GraphFile file, GraphFile::Open(candidate.path));
+    SG_ASSIGN_OR_RETURN(const OnnxSummary summary, Summarize(file));
+    SG_ASSIGN_OR_RETURN(const PictureInput picture, FindPictureInput(summary));
+    ModelFiles files;
+    files.source = request_.folder;
+    files.onnx = candidate.path;
+    files.config_folder = request_.output_folder;
+    CardOverrides overrides;
+    overrides.name = "export";
+    const Result<ModelCard> card = BuildModelCard(files, summary, overrides);
+    if (!card.ok()) return "Boxes were not compared: " + card.error().message;
+    SG_ASSIGN_OR_RETURN(const RecordedTensors given,
+                        RunGraph({candidate.path, picture.name, picture.shape}, pictures_path_,
+                                 scratch_ / "outputs.f32", [](double, const std::string&) {}));
+    SG_ASSIGN_OR_RETURN(const RecordedTensors expected, ReadRecorded(candidate.model.recorded));
+    SG_ASSIGN_OR_RETURN(const auto boxes, Decode(*card, given));
+    SG_ASSIGN_OR_RETURN(const auto torch_boxes, Decode(*card, expected));
+    return BoxText(CompareBoxes(torch_boxes, boxes, card->score_threshold), card->score_threshold);
   }
 
   /// Why the last one will not do.
@@ -330,11 +422,13 @@ Result<ExportedOnnx> ExportModel(const ModelExport& request, const Console& cons
         "that shows more");
   }
   console.Say("[export] " + candidate.model.input);
-  const std::vector<std::string> notes = Notes(candidate, request, size);
+  SG_RETURN_IF_ERROR(PlaceConfigs(request, candidate.model.labels));
+  std::vector<std::string> notes = Notes(candidate, request, size);
+  SG_ASSIGN_OR_RETURN(const std::string boxes, exporter.CompareDetections(candidate));
+  notes.push_back(boxes);
   for (const std::string& note : notes) console.Say(note);
 
   SG_ASSIGN_OR_RETURN(const std::string path, Place(candidate, request.output_folder));
-  SG_RETURN_IF_ERROR(PlaceConfigs(request, candidate.model.labels));
   SG_ASSIGN_OR_RETURN(const std::string sha256, Sha256File(path));
   const Json json = {{"key", key},
                      {"sha256", sha256},

@@ -11,6 +11,7 @@
 #include "cli/model_source.h"
 #include "cli/onnx_inspect.h"
 #include "cli/onnx_proof.h"
+#include "cli/onnx_simplify.h"
 #include "cli/scratch_folder.h"
 #include "detector/card_builder.h"
 #include "pipeline/run_job.h"
@@ -31,6 +32,7 @@ struct OnnxOptions {
   std::string frames;
   bool run = false;
   bool no_run = false;
+  bool half_weights = false;
 };
 
 /// Pictures of --frames as the worker takes them, and the folder that holds them.
@@ -145,12 +147,17 @@ Json RebatchedJson(const Rebatched& rebatched, const std::string& path) {
   return json;
 }
 
-Status Rewrite(const OnnxOptions& options, std::optional<int64_t> batch) {
-  SetUpLog(options.common.verbose);
-  const Console console(options.common);
+Status CheckOutput(const OnnxOptions& options) {
   if (FolderExists(options.other)) return UserError(options.other + ": is a folder, not a file");
   if (AbsolutePath(options.file) == AbsolutePath(options.other))
     return UserError(options.other + ": is the input; inputs are never overwritten");
+  return OkStatus();
+}
+
+Status Rewrite(const OnnxOptions& options, std::optional<int64_t> batch) {
+  SetUpLog(options.common.verbose);
+  const Console console(options.common);
+  SG_RETURN_IF_ERROR(CheckOutput(options));
   SG_ASSIGN_OR_RETURN(const OnnxSummary summary, ReadOnnxFile(options.file));
   SG_ASSIGN_OR_RETURN(const PictureInput picture, FindPictureInput(summary));
   if (options.common.dry_run) {
@@ -223,6 +230,37 @@ void AddProofOptions(CLI::App* command, OnnxOptions* options) {
   command->add_option("--frames", options->frames,
                       "Folder of pictures to run on (default: made ones, always the same)");
   AddCommonFlags(command, &options->common);
+}
+
+Status Simplify(const OnnxOptions& options) {
+  SetUpLog(options.common.verbose);
+  const Console console(options.common);
+  SG_RETURN_IF_ERROR(CheckOutput(options));
+  if (options.common.dry_run) {
+    console.Say(fmt::format("would write {}, made smaller, to {}", options.file, options.other));
+    return OkStatus();
+  }
+  SG_ASSIGN_OR_RETURN(const OnnxSummary summary, ReadOnnxFile(options.file));
+  SG_ASSIGN_OR_RETURN(const PictureInput picture, FindPictureInput(summary));
+  SG_ASSIGN_OR_RETURN(const Pictures pictures, ReadPictures(options.frames, picture));
+  SimplifyRequest request{options.file, options.other, options.half_weights, {}};
+  SG_ASSIGN_OR_RETURN(request.proof, ProofOf(options, pictures, console));
+  SG_ASSIGN_OR_RETURN(const SimplifiedGraph graph, SimplifyOnnx(request));
+  console.Say(fmt::format("{} constants worked out, {} idle nodes and {} unused weights removed",
+                          graph.folded_nodes, graph.removed_nodes, graph.removed_weights));
+  if (!graph.not_folded.empty()) console.Say("Constants stay as they were: " + graph.not_folded);
+  if (options.half_weights) {
+    console.Say(fmt::format("{} weights are stored in half precision", graph.halved_weights));
+    for (const std::string& name : graph.kept_weights)
+      console.Say(fmt::format("Kept in f32, beyond what half precision holds: {}", name));
+  }
+  console.Say(
+      fmt::format("{}: {} bytes, {} before; largest difference {:.3g}{} at batch {}", options.other,
+                  graph.bytes_after, graph.bytes_before, graph.run.max_difference,
+                  graph.run.output.empty() ? "" : fmt::format(" in output '{}'", graph.run.output),
+                  fmt::join(graph.run.batches, ", ")));
+  if (options.common.json) std::fputs(ToJsonText(graph.ToJson()).c_str(), stdout);
+  return OkStatus();
 }
 
 struct OnnxExportOptions {
@@ -340,6 +378,16 @@ void AddOnnxCommand(CLI::App* app, CommandRun* run) {
   AddProofOptions(command, options.get());
   command->callback(
       [options, run] { *run = [options] { return Rewrite(*options, options->batch); }; });
+
+  options = make();
+  command = AddAction(parent, "simplify", "Work out constants and remove what is idle, with proof",
+                      options);
+  command->add_option("out", options->other, "The .onnx file to write")->required();
+  command->add_flag("--half-weights", options->half_weights,
+                    "Store weights in half precision, those that fit; the graph computes in f32");
+  AddMaxBatch(command, options.get());
+  AddProofOptions(command, options.get());
+  command->callback([options, run] { *run = [options] { return Simplify(*options); }; });
 
   options = make();
   command =

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "engine/openvino/constants_job.h"
 #include "engine/openvino/graph_jobs.h"
 #include "engine/openvino/jobs.h"
 #include "pipeline/gst/jobs.h"
@@ -31,7 +32,8 @@ constexpr Job kJobs[] = {{"probe", ProbeJob, true},
                          {"engine-time", openvino::EngineTimeJob, false},
                          {"onnx-shapes", openvino::OnnxShapesJob, false},
                          {"onnx-compare", openvino::OnnxCompareJob, false},
-                         {"onnx-run", openvino::OnnxRunJob, false}};
+                         {"onnx-run", openvino::OnnxRunJob, false},
+                         {"onnx-constants", openvino::OnnxConstantsJob, false}};
 
 const Job* FindJob(const std::string& name) {
   for (const Job& job : kJobs)
