@@ -9,6 +9,8 @@ namespace sg {
 namespace {
 
 constexpr double kLeastGrowthPerS = 256.0 * 1024 / 60;
+/// "Does not grow" is said when so much is ruled out.
+constexpr double kTellableGrowthPerS = 4 * kLeastGrowthPerS;
 constexpr size_t kFewestSamples = 20;
 constexpr double kMebibyte = 1024.0 * 1024;
 
@@ -51,10 +53,13 @@ Growth TestGrowth(const std::vector<double>& times_s, const std::vector<double>&
   growth.bytes_per_s = SlopeOf(t, m);
   growth.grows = growth.bytes_per_s.low > 0 && growth.bytes_per_s.value >= kLeastGrowthPerS;
   const double per_minute = 60 / kMebibyte;
-  growth.words = fmt::format(
-      "{}: {:+.2f} MiB/min (95 %: {:+.2f} to {:+.2f}) over {:.0f} s",
-      growth.grows ? "memory grows" : "memory does not grow", growth.bytes_per_s.value * per_minute,
-      growth.bytes_per_s.low * per_minute, growth.bytes_per_s.high * per_minute, growth.span_s);
+  const char* words = growth.grows                                    ? "memory grows"
+                      : growth.bytes_per_s.high < kTellableGrowthPerS ? "memory does not grow"
+                                                                      : "undecided, run longer";
+  growth.words =
+      fmt::format("{}: {:+.2f} MiB/min (95 %: {:+.2f} to {:+.2f}) over {:.0f} s", words,
+                  growth.bytes_per_s.value * per_minute, growth.bytes_per_s.low * per_minute,
+                  growth.bytes_per_s.high * per_minute, growth.span_s);
   return growth;
 }
 

@@ -52,6 +52,15 @@ TEST(Memory, ALeakIsFoundAndNoiseIsNone) {
   EXPECT_LE(false_leaks, 10);
 }
 
+TEST(Memory, ANoisyRunIsUndecided) {
+  std::vector<double> t;
+  for (int i = 0; i < 60; ++i) t.push_back(i);
+  std::mt19937 random(2);
+  const Growth growth = TestGrowth(t, simulation::Correlated(random, 60, 4e8, 20 * kMiB, 0.3));
+  EXPECT_FALSE(growth.grows);
+  EXPECT_EQ(growth.words.rfind("undecided", 0), 0u) << growth.words;
+}
+
 TEST(Memory, AShortRunDecidesNothing) {
   const Growth growth = TestGrowth({0, 1, 2}, {1, 2e9, 4e9});
   EXPECT_FALSE(growth.grows);

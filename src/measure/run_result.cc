@@ -136,6 +136,15 @@ void FitMemoryOf(const LoadedRun& loaded, RunResult* result) {
     result->memory_ceiling = result->memory->StreamsWithin(available.get<double>());
 }
 
+/// A failure on a disturbed machine says little about a quiet one.
+std::string DisturbedWords(const PacedPart& paced) {
+  if (!paced.verdict || !paced.verdict->disturbed) return "";
+  const Taints& taints = paced.verdict->taints;
+  return fmt::format(" on a disturbed machine ({} in {} of {} windows): measure again",
+                     DisturbanceName(taints.causes.front().cause), taints.Count(),
+                     taints.tainted.size());
+}
+
 void Conclude(const LoadedRun& loaded, RunResult* result) {
   const double pace_fps = loaded.run.options.value("pace_fps", 0.0);
   std::vector<std::string> words;
@@ -152,9 +161,9 @@ void Conclude(const LoadedRun& loaded, RunResult* result) {
   } else {
     for (const PacedPart& paced : result->paced) {
       const bool holds = paced.verdict && paced.verdict->holds;
-      words.push_back(fmt::format("{} stream{} at {:g} fps: {}", paced.part.streams,
+      words.push_back(fmt::format("{} stream{} at {:g} fps: {}{}", paced.part.streams,
                                   paced.part.streams == 1 ? "" : "s", paced.part.pace_fps,
-                                  holds ? "HOLDS" : "FAILS"));
+                                  holds ? "HOLDS" : "FAILS", DisturbedWords(paced)));
       result->holds = result->holds && holds;
     }
   }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "measure/samples.h"
+#include "measure/statistics.h"
 #include "pipeline/gst/clip_test.h"
 #include "pipeline/gst/probe.h"
 
@@ -78,6 +79,91 @@ TEST_F(Runner, LoopsH264WithoutLosingAFrame) {
   job.loop = true;
   job.max_frames = 2 * once.frames[0] + 1;
   EXPECT_EQ(Outcome(job).frames, Frames{job.max_frames});
+}
+
+/// Runs the job paced for some seconds and reads its samples.
+RunRecord Paced(RunJob job, double fps, double seconds) {
+  job.loop = true;
+  job.measure_s = seconds;
+  job.pace.fps = fps;
+  const Result<RunOutcome> outcome = RunPipelineHere(job, [](const Json&) {});
+  EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+  const Result<RunRecord> record = ReadSamples(job.samples_path);
+  EXPECT_TRUE(record.ok());
+  return record.ok() ? *record : RunRecord();
+}
+
+double MedianLatencyMs(const RunRecord& record, int stream) {
+  std::vector<double> latencies_ms;
+  for (const FrameSample& frame : record.frames)
+    if (frame.stream == stream)
+      latencies_ms.push_back(static_cast<double>(frame.arrival_ns - frame.capture_ns) / 1e6);
+  return Median(latencies_ms);
+}
+
+TEST_F(Runner, PacesEachStreamOnItsOwnScheduleOverItsLoops) {
+  const std::string clip = JpegMp4(12);
+  RunJob job = Job({clip, clip});
+  job.launch.replace(job.launch.find("batched-push-timeout=-1"), 23, "batched-push-timeout=5000");
+  const RunRecord record = Paced(job, 20, 3);
+  EXPECT_EQ(record.pace_fps, 20);
+  std::map<int, std::vector<int64_t>> due;
+  for (const FrameSample& frame : record.frames) {
+    EXPECT_EQ(frame.frame, due[frame.stream].size());  // none lost, none twice
+    due[frame.stream].push_back(frame.capture_ns);
+    EXPECT_GE(frame.arrival_ns, frame.capture_ns);
+  }
+  for (const int stream : {0, 1}) {
+    ASSERT_GE(due[stream].size(), 55u);
+    ASSERT_LE(due[stream].size(), 62u);
+    for (size_t i = 1; i < due[stream].size(); ++i)
+      EXPECT_NEAR(static_cast<double>(due[stream][i] - due[stream][i - 1]), 50e6, 10) << i;
+    EXPECT_LT(MedianLatencyMs(record, stream), 40);
+  }
+  const int64_t phase_ns = due[1][0] - due[0][0];
+  EXPECT_NEAR(static_cast<double>(phase_ns), 0.618 * 50e6, 1e5);
+}
+
+TEST_F(Runner, AFilesReorderingIsNoLatency) {
+  const std::string clip = SG_SOURCE_DIR "/build/clips/vtest.mp4";
+  if (!FileExists(clip)) GTEST_SKIP() << clip << " was not fetched (scripts/setup.sh)";
+  // At 10 fps one frame of reordering would be 100 ms.
+  EXPECT_LT(MedianLatencyMs(Paced(Job({clip}), 10, 4), 0), 60);
+}
+
+TEST_F(Runner, PacesWhatDecodebinDecodes) {
+  const std::string clip = JpegMp4(30);
+  RunJob job = Job({clip});
+  job.launch =
+      "sgmux name=m batch-size=1 width=160 height=120 ! fakesink sync=false "
+      "filesrc location=" +
+      clip + " ! decodebin ! video/x-raw ! m.sink_0";
+  job.tap.clear();
+  job.streams = 0;
+  const RunRecord record = Paced(job, 20, 2);
+  EXPECT_GE(record.frames.size(), 36u);
+  EXPECT_LE(record.frames.size(), 42u);
+  EXPECT_EQ(record.tap.rfind("fakesink", 0), 0u);
+}
+
+TEST_F(Runner, FindsItsWayInAPipelineOfSomebodyElse) {
+  RunJob job;
+  job.streams = 0;
+  job.samples_path = folder_ / "samples.jsonl";
+  job.launch = TestPicture(20) + "fakesink name=end sync=true";
+  EXPECT_EQ(Outcome(job).frames, Frames{20});
+  const Result<RunRecord> record = ReadSamples(job.samples_path);
+  ASSERT_TRUE(record.ok());
+  EXPECT_EQ(record->clock_paced_sinks, std::vector<std::string>{"end"});
+  job.launch =
+      TestPicture(20) + "tee name=t t. ! queue ! fakesink name=a t. ! queue ! fakesink name=b";
+  EXPECT_NE(Failure(job).message.find("2 sinks (a, b)"), std::string::npos);
+  job.launch = TestPicture(20) + "identity";
+  EXPECT_NE(Failure(job).message.find("no sink"), std::string::npos);
+  job.launch = TestPicture(20) + "fakesink";
+  job.pace.fps = 10;
+  job.measure_s = 1;
+  EXPECT_NE(Failure(job).message.find("no sgmux"), std::string::npos);
 }
 
 TEST_F(Runner, WritesKittiAndVideo) {
