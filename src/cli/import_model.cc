@@ -8,6 +8,7 @@
 #include "cli/model_source.h"
 #include "cli/scratch_folder.h"
 #include "detector/card_builder.h"
+#include "detector/label_file.h"
 #include "detector/model_files.h"
 #include "onnx/onnx_file.h"
 
@@ -156,9 +157,8 @@ Status PlaceModel(ImportContext* context, AcquiredModel* model) {
       SG_RETURN_IF_ERROR(CopyIfChanged(from, folder.Path(std::string("config/") + name)));
     }
   }
-  std::string labels;
-  for (const std::string& label : model->card.labels) labels += label + "\n";
-  SG_RETURN_IF_ERROR(WriteFileAtomic(folder.Path(folder.LabelFile()), labels));
+  SG_RETURN_IF_ERROR(
+      WriteFileAtomic(folder.Path(folder.LabelFile()), LabelFileText(model->card.labels)));
   SayStepDone(context->console, "3", model->described_s + watch.Seconds(), false);
   model->seconds += watch.Seconds();
   return OkStatus();

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/files.h"
+#include "detector/label_file.h"
 #include "detector/variant_name.h"
 
 namespace sg {
@@ -24,12 +25,8 @@ constexpr char kConventionalModel[] = "model";
 /// A config is never larger.
 constexpr uint64_t kMaxConfigBytes = uint64_t{4} << 20;
 
-constexpr const char* kConfigNames[] = {"config.json",
-                                        "preprocessor_config.json",
-                                        "processor_config.json",
-                                        "README.md",
-                                        "labels.txt",
-                                        "classes.txt",
+constexpr const char* kConfigNames[] = {"config.json", "preprocessor_config.json",
+                                        "processor_config.json", "README.md",
                                         "model.safetensors.index.json"};
 
 constexpr size_t kListedAtMost = 16;
@@ -405,7 +402,9 @@ std::vector<std::string> SelectConfigs(const std::vector<ListedFile>& files) {
     const std::string name = BaseName(file.path);
     const bool known =
         std::find(std::begin(kConfigNames), std::end(kConfigNames), name) != std::end(kConfigNames);
-    if (known || name.ends_with(".names") || IsNvinferConfig(name)) configs.push_back(file.path);
+    if (known || IsLabelListName(name) || IsDataYamlName(name) || IsNvinferConfig(name)) {
+      configs.push_back(file.path);
+    }
   }
   return configs;
 }
