@@ -1,9 +1,10 @@
-# make demo: from nothing to a measured report.  make test: from nothing to every test run.
+# make demo: from nothing to a measured report.  make test: from nothing to every test run, but for
+# those of the exporter, which need torch: make test-export.
 PRESET ?= release
 BUILD := build/$(PRESET)
 CTEST_ARGS ?=
 
-.PHONY: build demo test bench format lint clean
+.PHONY: build demo test test-export bench format lint clean
 .DEFAULT_GOAL := build
 
 build:
@@ -23,7 +24,13 @@ test:
 	@scripts/setup.sh test
 	@scripts/setup.sh clip || true
 	@$(MAKE) --no-print-directory compile
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j2 $(CTEST_ARGS)
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j2 -LE export $(CTEST_ARGS)
+
+test-export:
+	@scripts/setup.sh test
+	@scripts/setup.sh clip
+	@$(MAKE) --no-print-directory compile
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -L export $(CTEST_ARGS)
 
 bench: build
 	@scripts/setup.sh test

@@ -165,7 +165,7 @@ Status InferCore::StartPart(const std::vector<InferFrame>& frames, size_t needed
 
 Result<std::vector<FrameResult>> InferCore::Collect(Flight& flight) {
   std::vector<FrameResult> results(flight.spaces_.size());
-  std::vector<const float*> outputs(engine_->outputs().size());
+  std::vector<const void*> outputs(engine_->outputs().size());
   for (Flight::Part& part : flight.parts_) {
     {
       const StopWatch watch(&wait_ns_);

@@ -73,7 +73,7 @@ class FakeRequest : public InferRequest {
     if (failed_.exchange(false)) return InternalError("the fake engine failed");
     return OkStatus();
   }
-  const float* Output(size_t index, size_t slot) override {
+  const void* Output(size_t index, size_t slot) override {
     return index == 0 ? &logits_[slot] : &boxes_[slot * 4];
   }
 

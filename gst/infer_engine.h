@@ -1,4 +1,4 @@
-// What InferCore needs of an engine: requests that take pictures and give float outputs. Tests put
+// What InferCore needs of an engine: requests that take pictures and give tensors. Tests put
 // an engine of their own behind it.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "detector/head.h"
 
 namespace sg {
 
@@ -25,12 +26,13 @@ class InferRequest {
   /// Waits for the end of what Start began; its failure is returned here.
   virtual Status Wait() = 0;
   /// Output `index` of image `slot`, valid from Wait to the next Start.
-  virtual const float* Output(size_t index, size_t slot) = 0;
+  virtual const void* Output(size_t index, size_t slot) = 0;
 };
 
 struct InferOutput {
   std::string name;
   std::vector<int> dims;  ///< without the batch axis
+  TensorType type = TensorType::kFloat;
 };
 
 class InferEngine {

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <openvino/openvino.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/files.h"
@@ -22,6 +23,14 @@ Status Guard(const char* name, const Call& call) {
   } catch (...) {
     return InternalError(fmt::format("OpenVINO's {}: an unknown exception", name));
   }
+}
+
+std::optional<TensorType> TypeOf(const ov::element::Type& type) {
+  if (type == ov::element::f32) return TensorType::kFloat;
+  if (type == ov::element::f16) return TensorType::kHalf;
+  if (type == ov::element::i32) return TensorType::kInt32;
+  if (type == ov::element::i64) return TensorType::kInt64;
+  return std::nullopt;
 }
 
 class OpenVinoRequest : public InferRequest {
@@ -55,12 +64,13 @@ class OpenVinoRequest : public InferRequest {
       request_.wait();
       for (size_t i = 0; i < outputs_.size(); ++i) {
         const ov::Tensor tensor = request_.get_output_tensor(i);
-        outputs_[i] = {tensor.data<const float>(), tensor.get_size() / tensor.get_shape()[0]};
+        outputs_[i] = {static_cast<const uint8_t*>(tensor.data()),
+                       tensor.get_byte_size() / tensor.get_shape()[0]};
       }
     });
   }
 
-  const float* Output(size_t index, size_t slot) override {
+  const void* Output(size_t index, size_t slot) override {
     return outputs_[index].first + slot * outputs_[index].second;
   }
 
@@ -68,7 +78,7 @@ class OpenVinoRequest : public InferRequest {
   ov::InferRequest request_;
   uint8_t* input_ = nullptr;
   size_t image_bytes_ = 0;
-  std::vector<std::pair<const float*, size_t>> outputs_;  ///< data, floats of one image
+  std::vector<std::pair<const uint8_t*, size_t>> outputs_;  ///< data, bytes of one image
   bool running_ = false;
 };
 
@@ -117,11 +127,13 @@ Result<std::unique_ptr<InferEngine>> LoadOpenVinoInferEngine(const std::string& 
   }
   std::vector<InferOutput> outputs;
   for (const openvino::OutputSpec& output : engine->outputs()) {
-    if (output.type != ov::element::f32) {
-      return UnsupportedError(fmt::format("{}: output {} is {}, parsers read float32", path,
-                                          output.name, output.type.get_type_name()));
+    const std::optional<TensorType> type = TypeOf(output.type);
+    if (!type) {
+      return UnsupportedError(
+          fmt::format("{}: output {} is {}, parsers read float32, float16, int32 and int64", path,
+                      output.name, output.type.get_type_name()));
     }
-    outputs.push_back({output.name, {output.shape.begin(), output.shape.end()}});
+    outputs.push_back({output.name, {output.shape.begin(), output.shape.end()}, *type});
   }
   return std::unique_ptr<InferEngine>(
       std::make_unique<OpenVinoInferEngine>(std::move(engine), std::move(outputs)));

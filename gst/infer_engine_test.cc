@@ -118,10 +118,9 @@ TEST(InferEngine, TheGeneratedParserGivesTheBuiltInDecodersBoxes) {
   card.name = "pedestrian-rtdetr";
   card.labels = {"person"};
   card.input_width = card.input_height = 320;
-  card.scores_output = "logits";
-  card.boxes_output = "pred_boxes";
-  card.num_queries = 50;
-  card.num_classes = 1;
+  card.head.outputs = {{OutputRole::kScores, "logits", {50, 1}, TensorType::kFloat},
+                       {OutputRole::kBoxes, "pred_boxes", {50, 4}, TensorType::kFloat}};
+  card.head.num_classes = 1;
   const TempFolder folder;
   const ParserSource source = GenerateParser(card);
   ASSERT_TRUE(WriteParser(source, folder.path()).ok());

@@ -8,28 +8,29 @@
 namespace sg {
 namespace {
 
-constexpr size_t kNowhere = static_cast<size_t>(-1);
-
 bool IsMatrix(const InferOutput& output, int columns) {
   return output.dims.size() == 2 && output.dims[1] == columns;
 }
 
-/// The outputs of a DETR-like head: boxes [Q,4] and scores [Q, classes], boxes told apart by their
-/// name when there are four classes too.
-Status FindDetrOutputs(const std::vector<InferOutput>& outputs, int classes, size_t* scores,
-                       size_t* boxes) {
-  *scores = *boxes = kNowhere;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const bool named_boxes = outputs[i].name.find("box") != std::string::npos;
-    if (IsMatrix(outputs[i], 4) && (named_boxes || classes != 4)) {
-      *boxes = i;
-    } else if (IsMatrix(outputs[i], classes)) {
-      *scores = i;
+/// The head without a parser: scores [Q, classes] through a sigmoid and boxes [Q,4], told apart by
+/// their name when there are four classes too.
+Result<Head> BuiltInHead(const std::vector<InferOutput>& outputs, int classes) {
+  const InferOutput* scores = nullptr;
+  const InferOutput* boxes = nullptr;
+  for (const InferOutput& output : outputs) {
+    const bool named_boxes = output.name.find("box") != std::string::npos;
+    if (IsMatrix(output, 4) && (named_boxes || classes != 4)) {
+      boxes = &output;
+    } else if (IsMatrix(output, classes)) {
+      scores = &output;
     }
   }
-  if (*scores != kNowhere && *boxes != kNowhere &&
-      outputs[*scores].dims[0] == outputs[*boxes].dims[0]) {
-    return OkStatus();
+  if (scores != nullptr && boxes != nullptr && scores->dims[0] == boxes->dims[0]) {
+    Head head;
+    head.outputs = {{OutputRole::kScores, scores->name, scores->dims, scores->type},
+                    {OutputRole::kBoxes, boxes->name, boxes->dims, boxes->type}};
+    head.num_classes = classes;
+    return head;
   }
   std::string found;
   for (const InferOutput& output : outputs) {
@@ -86,31 +87,30 @@ Result<Postprocessor> Postprocessor::Create(const NvinferConfig& config,
     SG_ASSIGN_OR_RETURN(post.parser_,
                         ParserLibrary::Load(config.custom_lib_path, config.parse_bbox_func_name));
   } else {
-    SG_RETURN_IF_ERROR(FindDetrOutputs(post.outputs_, config.num_detected_classes,
-                                       &post.scores_output_, &post.boxes_output_));
+    SG_ASSIGN_OR_RETURN(post.head_, BuiltInHead(post.outputs_, config.num_detected_classes));
   }
   return post;
 }
 
-Result<std::vector<Box>> Postprocessor::Run(const std::vector<const float*>& outputs,
+Result<std::vector<Box>> Postprocessor::Run(const std::vector<const void*>& outputs,
                                             const FrameSpace& space) {
+  std::vector<TensorView> views;
+  views.reserve(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    views.push_back({outputs_[i].name.c_str(), outputs_[i].dims, outputs_[i].type, outputs[i]});
   std::vector<Box> boxes;
   if (parser_.has_value()) {
     std::vector<NvDsInferLayerInfo> layers;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      layers.push_back(DescribeOutput(outputs_[i].name.c_str(), outputs_[i].dims, outputs[i]));
-    }
+    layers.reserve(views.size());
+    for (const TensorView& view : views) layers.push_back(DescribeOutput(view));
     if (!parser_->Parse(layers, network_, DetectionParams(pre_cluster_, post_cluster_), &boxes)) {
       return InternalError(
           fmt::format("{} of {} failed", parser_->function_name(), parser_->path()));
     }
   } else {
-    const DetrTensors tensors = {.logits = outputs[scores_output_],
-                                 .boxes = outputs[boxes_output_],
-                                 .num_queries = outputs_[scores_output_].dims[0],
-                                 .num_classes = outputs_[scores_output_].dims[1]};
-    boxes = DecodeDetrSigmoid(tensors, static_cast<int>(network_.width),
-                              static_cast<int>(network_.height), pre_cluster_);
+    const DecodeSettings settings = {static_cast<int>(network_.width),
+                                     static_cast<int>(network_.height), pre_cluster_};
+    SG_ASSIGN_OR_RETURN(boxes, DecodeHead(head_, views, settings));
   }
   std::vector<Box> attached;
   for (const Box& box : Cluster(std::move(boxes), cluster_)) {

@@ -34,7 +34,7 @@ class Postprocessor {
   static Result<Postprocessor> Create(const NvinferConfig& config, const InferEngine& engine);
 
   /// `outputs` are in the order of the engine's. kInternal when the parser says no.
-  Result<std::vector<Box>> Run(const std::vector<const float*>& outputs, const FrameSpace& space);
+  Result<std::vector<Box>> Run(const std::vector<const void*>& outputs, const FrameSpace& space);
 
   const std::vector<std::string>& labels() const { return labels_; }
 
@@ -50,8 +50,7 @@ class Postprocessor {
   std::vector<float> pre_cluster_;
   std::vector<float> post_cluster_;
   std::optional<ParserLibrary> parser_;  ///< none: the built-in decoder
-  size_t scores_output_ = 0;             ///< of the built-in decoder
-  size_t boxes_output_ = 0;
+  Head head_;                            ///< of the built-in decoder
 };
 
 }  // namespace sg

@@ -66,6 +66,19 @@ TEST(Journal, TheDigestFollowsValuesAndBytesAndOutlivesTheProcess) {
   EXPECT_NE(journal->Append(BuildStep("k1"))->digest, first->digest);
 }
 
+TEST(Journal, AFileThatAStepNamesTwiceIsOneFile) {
+  const TempFolder folder;
+  ASSERT_TRUE(WriteFileAtomic(folder / "engine.blob", "bytes").ok());
+  ASSERT_TRUE(WriteFileAtomic(folder / "log", "lines").ok());
+  Result<Journal> journal = Journal::Open(folder.path());
+  JournalRecord step = BuildStep("k1");
+  step.files = {"log", "log", "engine.blob"};
+  const Result<JournalRecord> first = journal->Append(step);
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(journal->Find("build", "k1").has_value());
+  EXPECT_EQ(Journal::Open(folder.path())->Find("build", "k1")->digest, first->digest);
+}
+
 TEST(Journal, AStepWhoseFileChangedOrWentIsNotDone) {
   const TempFolder folder;
   ASSERT_TRUE(WriteFileAtomic(folder / "engine.blob", "bytes").ok());

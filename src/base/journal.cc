@@ -60,7 +60,12 @@ std::optional<JournalRecord> Journal::Find(const std::string& step, const std::s
 Result<JournalRecord> Journal::Append(JournalRecord record) {
   Entry entry;
   Json files = Json::object();
-  for (const std::string& file : record.files) {
+  // A step may name a file twice; the line holds it once, and so must the digest.
+  std::vector<std::string> named;
+  named.swap(record.files);
+  for (const std::string& file : named) {
+    if (files.contains(file)) continue;
+    record.files.push_back(file);
     Result<std::string> hash = Sha256File(JoinPath(folder_, file));
     if (!hash.ok())
       return InternalError("step " + record.step + " is done but " + hash.error().message);

@@ -10,10 +10,12 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/subprocess.h"
+#include "cli/check_preprocessing.h"
 #include "cli/command.h"
 #include "cli/import_benchmark.h"
 #include "cli/import_context.h"
 #include "cli/import_engine.h"
+#include "cli/import_head.h"
 #include "cli/import_model.h"
 #include "cli/import_report.h"
 #include "cli/import_validation.h"
@@ -104,6 +106,12 @@ Status Import(ImportOptions options) {
     SG_ASSIGN_OR_RETURN(options.source, AskForSource(console, options.common));
   }
   if (options.common.dry_run) return PrintPlan(options, console);
+  std::optional<ScratchFolder> scratch;  // a check leaves nothing behind
+  if (options.check_preprocessing) {
+    SG_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make());
+    options.out = *scratch / "models";
+    options.gate_frames = kCheckFrames;
+  }
   ImportContext context(options, console);
   if (!options.name.empty()) SG_RETURN_IF_ERROR(CheckModelName(options.name));
   SG_RETURN_IF_ERROR(ChooseEngine(&context));
@@ -114,8 +122,14 @@ Status Import(ImportOptions options) {
 
   SG_ASSIGN_OR_RETURN(const FoundModel found, FindModel(options, console));              // step 1
   SG_ASSIGN_OR_RETURN(const CheckedModel checked, CheckModel(options, console, found));  // step 2
-  SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, checked));             // step 3
+  SG_ASSIGN_OR_RETURN(AcquiredModel model, DescribeModel(options, console, checked));    // step 3
+  if (options.check_preprocessing) {
+    SG_RETURN_IF_ERROR(context.OpenFolder(model.card.name));
+    SG_RETURN_IF_ERROR(PlaceLabels(context, model.card));
+    return CheckPreprocessing(&context, checked, model);
+  }
   SG_RETURN_IF_ERROR(PlaceModel(&context, &model));  // step 3: its files, in place
+  SG_RETURN_IF_ERROR(SettleHead(context, &model));   // where the outputs alone do not tell
   SG_ASSIGN_OR_RETURN(const BuiltEngine built, BuildEngine(&context, model));              // step 4
   SG_ASSIGN_OR_RETURN(const TimedEngine timed, TimeEngine(&context, model, built));        // step 5
   SG_ASSIGN_OR_RETURN(const ValidatedModel valid, ValidateModel(&context, model, timed));  // step 6
@@ -147,6 +161,8 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
       ->check(CLI::IsMember({"fp16", "fp32"}))
       ->capture_default_str();
   command->add_option("--labels", options->labels, "Label file, one class a line");
+  command->add_option("--head", options->head,
+                      "How the outputs become boxes, where several ways fit: the name of one");
   command->add_option("--score-threshold", options->score_threshold, "Lowest score of a detection")
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--nms-iou", options->nms_iou, "Overlap from which NMS removes a box")
@@ -169,6 +185,9 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
   command->add_option("--timing", options->timing_s, "Measured seconds of each engine timing")
       ->check(CLI::Range(0.5, 3600.0))
       ->capture_default_str();
+  command->add_flag("--check-preprocessing", options->check_preprocessing,
+                    "Only try other scales, mean and std, colour orders and letterboxes on the "
+                    "clip's first frames, and say whether the model's own are the best");
   command->add_flag("--synthetic-video", options->synthetic_video,
                     "The clip is made, not filmed; the report says so");
   AddCommonFlags(command, &options->common);

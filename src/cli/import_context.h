@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/model_export.h"
+#include "cli/scratch_folder.h"
 #include "detector/model_card.h"
 #include "detector/model_files.h"
 #include "engine/engine.h"
@@ -32,8 +33,10 @@ struct ImportOptions {
   std::string name;  ///< empty: from the source
   std::string video;
   bool synthetic_video = false;
+  bool check_preprocessing = false;  ///< only that: nothing is imported
   std::string precision = "fp16";
   std::string labels;
+  std::string head;  ///< a head's name; empty: recognised
   std::optional<double> score_threshold;
   std::optional<double> nms_iou;
   double target_fps = 30;
@@ -74,11 +77,12 @@ class ModelFolder {
 struct AcquiredModel {
   ModelCard card;
   OnnxSummary onnx;
-  ModelFiles files;                ///< where they are
-  ModelSnapshot snapshot;          ///< where they came from
-  std::vector<std::string> notes;  ///< for the report
-  double described_s = 0;          ///< of step 3, before the copies
-  double seconds = 0;              ///< of steps 1–3
+  ModelFiles files;                        ///< where they are
+  ModelSnapshot snapshot;                  ///< where they came from
+  std::vector<std::string> notes;          ///< for the report
+  double described_s = 0;                  ///< of step 3, before the copies
+  double seconds = 0;                      ///< of steps 1–3
+  std::shared_ptr<ScratchFolder> scratch;  ///< holds the ONNX when it was rewritten
 };
 
 class ImportContext {

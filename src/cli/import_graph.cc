@@ -79,7 +79,8 @@ Result<CheckedGraph> CheckGraphBatch(const std::string& path, int max_batch,
   graph.path = path;
   SG_RETURN_IF_ERROR(CheckOperators(file, graph.onnx));
   SG_ASSIGN_OR_RETURN(const PictureInput picture, FindPictureInput(graph.onnx));
-  SG_ASSIGN_OR_RETURN(const auto further, KnownFurtherInputs(file, picture.name, picture.shape));
+  SG_ASSIGN_OR_RETURN(const auto further,
+                      KnownFurtherInputs(file, picture.name, picture.ChannelsFirst()));
   const bool fits = !picture.batch || (*picture.batch == 1 && max_batch == 1);
   if (!fits || !further.empty()) return Rewritten(graph.onnx, max_batch, console);
   if (max_batch == 1) return graph;

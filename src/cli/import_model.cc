@@ -5,8 +5,10 @@
 #include <chrono>
 
 #include "base/files.h"
+#include "cli/import_front.h"
 #include "cli/model_source.h"
 #include "cli/scratch_folder.h"
+#include "deepstream/nvinfer_recipe.h"
 #include "detector/card_builder.h"
 #include "detector/label_file.h"
 #include "detector/model_files.h"
@@ -110,13 +112,16 @@ Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& con
   return checked;
 }
 
-Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedModel& checked) {
+Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console& console,
+                                    const CheckedModel& checked) {
   const Stopwatch watch;
   const FoundModel& found = checked.found;
   const bool is_local = found.snapshot.commit.empty();
   std::string name = options.name;
   if (name.empty()) name = is_local ? found.name : found.snapshot.name;
-  const CardOverrides overrides{name, options.labels, options.score_threshold, options.nms_iou};
+  CardOverrides overrides{name,         options.labels, options.score_threshold, options.nms_iou,
+                          options.head, std::nullopt};
+  SG_ASSIGN_OR_RETURN(overrides.nvinfer_recipe, NvinferRecipe(found.files.config_folder));
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
   model.onnx = checked.onnx;
@@ -131,9 +136,15 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
   model.notes.insert(model.notes.end(), found.files.notes.begin(), found.files.notes.end());
   model.notes.insert(model.notes.end(), checked.graph.notes.begin(), checked.graph.notes.end());
   model.files.onnx = checked.graph.path;
+  SG_RETURN_IF_ERROR(FitInput(console, &model));
   model.seconds = checked.seconds + watch.Seconds();
   model.described_s = watch.Seconds();
   return model;
+}
+
+Status PlaceLabels(const ImportContext& context, const ModelCard& card) {
+  return WriteFileAtomic(context.folder.Path(context.folder.LabelFile()),
+                         LabelFileText(card.labels));
 }
 
 Status PlaceModel(ImportContext* context, AcquiredModel* model) {
@@ -151,14 +162,13 @@ Status PlaceModel(ImportContext* context, AcquiredModel* model) {
     SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(to)));
     SG_RETURN_IF_ERROR(CopyIfChanged(JoinPath(ParentFolder(model->files.onnx), name), to));
   }
-  for (const char* name : {"config.json", "preprocessor_config.json"}) {
+  for (const std::string& name : {std::string("config.json"), model->card.preprocessing.source}) {
     const std::string from = JoinPath(model->files.config_folder, name);
     if (FileExists(from)) {
-      SG_RETURN_IF_ERROR(CopyIfChanged(from, folder.Path(std::string("config/") + name)));
+      SG_RETURN_IF_ERROR(CopyIfChanged(from, folder.Path("config/" + name)));
     }
   }
-  SG_RETURN_IF_ERROR(
-      WriteFileAtomic(folder.Path(folder.LabelFile()), LabelFileText(model->card.labels)));
+  SG_RETURN_IF_ERROR(PlaceLabels(*context, model->card));
   SayStepDone(context->console, "3", model->described_s + watch.Seconds(), false);
   model->seconds += watch.Seconds();
   return OkStatus();

@@ -31,11 +31,16 @@ struct CheckedModel {
 Result<CheckedModel> CheckModel(const ImportOptions& options, const Console& console,
                                 FoundModel found);
 
-/// Step 3: labels, preprocessing, head, thresholds.
-Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedModel& checked);
+/// Step 3: labels, preprocessing, head, thresholds. Preprocessing that nvinfer has no setting for
+/// is put into the graph (import_front.h).
+Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console& console,
+                                    const CheckedModel& checked);
 
 /// Takes models/NAME and copies the ONNX (with its external data), the config files and the labels
 /// into it; files that are there already with the same bytes stay. Ends step 3.
 Status PlaceModel(ImportContext* context, AcquiredModel* model);
+
+/// Writes the card's label file into the model's folder.
+Status PlaceLabels(const ImportContext& context, const ModelCard& card);
 
 }  // namespace sg

@@ -98,6 +98,17 @@ std::string ResizeText(ResizeMode mode) {
   return "";
 }
 
+/// What nvinfer has no setting for, and the rewritten graph does.
+std::string FrontText(const InputFront& front) {
+  std::vector<std::string> parts;
+  if (!front.mean.empty())
+    parts.push_back(fmt::format("then (y − [{:g}]) ÷ [{:g}]", fmt::join(front.mean, ", "),
+                                fmt::join(front.std, ", ")));
+  if (front.bytes) parts.emplace_back("taken as bytes");
+  if (front.channels_last) parts.emplace_back("transposed to channels last");
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 ReportPreprocessing PreprocessingSection(const ModelCard& card, const LaunchPlan& plan) {
   ReportPreprocessing section;
   section.net_scale_factor = card.preprocessing.net_scale_factor;
@@ -105,6 +116,7 @@ ReportPreprocessing PreprocessingSection(const ModelCard& card, const LaunchPlan
   section.colour_format = card.preprocessing.bgr ? "BGR" : "RGB";
   section.resize = ResizeText(card.preprocessing.resize);
   section.source = card.preprocessing.source;
+  section.in_graph = FrontText(card.preprocessing.front);
   section.width = card.input_width;
   section.height = card.input_height;
   section.mux_width = plan.width;
@@ -233,6 +245,7 @@ std::string CommandLine(const ImportOptions& options, const std::string& source)
   if (!options.labels.empty()) add("--labels", options.labels);
   if (options.score_threshold)
     add("--score-threshold", fmt::format("{:g}", *options.score_threshold));
+  if (!options.head.empty()) add("--head", options.head);
   if (options.nms_iou) add("--nms-iou", fmt::format("{:g}", *options.nms_iou));
   if (options.target_fps != defaults.target_fps)
     add("--target-fps", fmt::format("{:g}", options.target_fps));

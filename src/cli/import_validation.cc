@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "base/files.h"
 #include "base/interrupt.h"
@@ -12,6 +11,7 @@
 #include "deepstream/kitti.h"
 #include "detector/parser_library.h"
 #include "detector/parser_source.h"
+#include "detector/proof_tensors.h"
 
 namespace sg {
 namespace {
@@ -25,25 +25,13 @@ constexpr double kVideoSeconds = 60;
 constexpr uint64_t kVideoFramesWhenRateIsUnknown = 900;
 constexpr int kSampleFrames = 3;
 
-/// Tensors that reach every branch of a DETR head's parser: scores around the threshold, saturated
-/// ones, boxes inside, outside and flat. Fixed seed: the same proof every time.
 std::vector<RecordedTensors> ProofTensors(const ModelCard& card) {
-  std::mt19937 random(20260101);
-  std::uniform_real_distribution<float> logit(-6, 6);
-  std::uniform_real_distribution<float> centre(-0.1F, 1.1F);
-  std::uniform_real_distribution<float> size(0, 0.6F);
-  std::vector<RecordedTensors> batches;
-  for (int batch : {1, 4}) {
-    RecordedTensors tensors;
-    tensors.batch = batch;
-    for (int i = 0; i < batch * card.num_queries * card.num_classes; ++i)
-      tensors.scores.push_back(i % 17 == 0 ? 90.0F : logit(random));
-    for (int i = 0; i < batch * card.num_queries; ++i)
-      for (float value : {centre(random), centre(random), size(random), size(random)})
-        tensors.boxes.push_back(value);
-    batches.push_back(std::move(tensors));
-  }
-  return batches;
+  ProofTensorsRequest request;
+  request.network_width = card.input_width;
+  request.network_height = card.input_height;
+  request.score_threshold = static_cast<float>(card.score_threshold);
+  request.batches = {1, 4, 4, 4};
+  return MakeProofTensors(card.head, request);
 }
 
 /// The parser, generated, compiled and compared with the reference decoder.
@@ -352,6 +340,22 @@ Result<ImportContext::StepOutput> Validate(const ImportContext& context, const M
 
 }  // namespace
 
+Result<ParserNames> MakeProvenParser(const ImportContext& context, const ModelCard& card) {
+  return MakeParser(context, card);
+}
+
+Result<std::vector<std::vector<Box>>> BoxesOf(const ImportContext& context,
+                                              const BoxesRequest& request) {
+  const std::string engine = request.engine_path.substr(context.folder.root().size() + 1);
+  const ConfigFile config{request.folder + "/config_infer.txt",
+                          ParentFolder(engine) + "/" + EngineConfigName(engine), 1};
+  SG_RETURN_IF_ERROR(WriteInferConfig(context, request.card, request.parser, config));
+  SG_ASSIGN_OR_RETURN(const KittiFrames frames,
+                      RunKitti(context, context.folder.Path(config.path),
+                               context.folder.Path(request.folder + "/boxes"), "Running it"));
+  return ToBoxes(frames, request.card.labels);
+}
+
 LaunchPlan MakeLaunchPlan(const ImportContext& context, int streams,
                           const std::string& infer_config) {
   LaunchPlan plan;
@@ -371,7 +375,9 @@ Result<ValidatedModel> ValidateModel(ImportContext* context, const AcquiredModel
                        {"synthetic", context->options.synthetic_video},
                        {"score_threshold", card.score_threshold},
                        {"nms_iou", card.nms_iou_threshold},
-                       {"labels", card.labels}};
+                       {"config", WriteNvinferConfig(card, {})},
+                       {"labels", card.labels},
+                       {"parser", GenerateParser(card).cpp}};
   SG_ASSIGN_OR_RETURN(const ImportContext::StepResult step, context->RunStep("6", inputs, [&] {
     return Validate(*context, card, engine);
   }));

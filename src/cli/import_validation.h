@@ -9,6 +9,7 @@
 #include "cli/import_engine.h"
 #include "detector/box_compare.h"
 #include "detector/cluster.h"
+#include "detector/parser_source.h"
 #include "pipeline/launch.h"
 
 namespace sg {
@@ -34,6 +35,20 @@ struct ValidatedModel {
 /// a synthetic one.
 Result<ValidatedModel> ValidateModel(ImportContext* context, const AcquiredModel& model,
                                      const TimedEngine& engine);
+
+/// The card's parser, generated, compiled and proven, in the model's folder.
+Result<ParserNames> MakeProvenParser(const ImportContext& context, const ModelCard& card);
+
+/// A card on an engine of its own.
+struct BoxesRequest {
+  const ModelCard& card;
+  const ParserNames& parser;
+  std::string engine_path;
+  std::string folder;  ///< for its config and boxes, relative to the model's; it is made
+};
+/// The boxes of the clip's first gate_frames frames through the whole pipeline.
+Result<std::vector<std::vector<Box>>> BoxesOf(const ImportContext& context,
+                                              const BoxesRequest& request);
 
 /// What a launch plan of this import starts from: the clip `streams` times, the mux, the config.
 LaunchPlan MakeLaunchPlan(const ImportContext& context, int streams,

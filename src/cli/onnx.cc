@@ -12,6 +12,7 @@
 #include "cli/onnx_inspect.h"
 #include "cli/onnx_proof.h"
 #include "cli/scratch_folder.h"
+#include "detector/card_builder.h"
 #include "pipeline/run_job.h"
 
 namespace sg {
@@ -101,6 +102,11 @@ Status Inspect(const OnnxOptions& options) {
   Inspection inspection;
   SG_ASSIGN_OR_RETURN(inspection.summary, Summarize(file));
   inspection.audit = AuditGraph(file, inspection.summary);
+  Result<ModelCard> card = BuildModelCard(options.file, inspection.summary, {});
+  if (card.ok())
+    inspection.card = *std::move(card);
+  else
+    inspection.no_card_reason = card.error().message;
   Status failed;
   if (!inspection.audit.unknown_operators.empty() || !inspection.audit.tensorrt_plugins.empty()) {
     inspection.no_batch_reason = inspection.audit.tensorrt_plugins.empty()
@@ -112,7 +118,7 @@ Status Inspect(const OnnxOptions& options) {
     const auto look = [&]() -> Status {
       SG_ASSIGN_OR_RETURN(const PictureInput picture, FindPictureInput(inspection.summary));
       SG_ASSIGN_OR_RETURN(inspection.further,
-                          KnownFurtherInputs(file, picture.name, picture.shape));
+                          KnownFurtherInputs(file, picture.name, picture.ChannelsFirst()));
       SG_ASSIGN_OR_RETURN(const Pictures pictures, ReadPictures(options.frames, picture));
       SG_ASSIGN_OR_RETURN(const ProofOptions proof, ProofOf(options, pictures, console));
       const bool run = options.run || (!options.no_run && file.size_bytes() <= kRunUnaskedBytes);

@@ -142,6 +142,72 @@ Json BatchJson(const Inspection& inspection) {
   return json;
 }
 
+std::string ResizeText(ResizeMode mode) {
+  switch (mode) {
+    case ResizeMode::kStretch:
+      return "stretched";
+    case ResizeMode::kLetterboxCorner:
+      return "letterboxed, padded right and below";
+    case ResizeMode::kLetterboxCentre:
+      return "letterboxed, padded on both sides";
+  }
+  return "?";
+}
+
+std::string PreprocessingText(const ModelCard& card) {
+  const Preprocessing& pre = card.preprocessing;
+  return fmt::format(
+      "{}x{} {}, {}, y = {:.9g} * (x{}) (from {})", card.input_width, card.input_height,
+      pre.bgr ? "BGR" : "RGB", ResizeText(pre.resize), pre.net_scale_factor,
+      pre.offsets.empty() ? "" : fmt::format(" - [{:g}]", fmt::join(pre.offsets, ", ")),
+      pre.source);
+}
+
+/// What an import would make of the model: head, labels, preprocessing, each with what says so.
+void AddCardLines(const Inspection& inspection, std::vector<std::string>* lines) {
+  if (!inspection.card) {
+    lines->push_back(Line("Card", "not complete: " + inspection.no_card_reason));
+    return;
+  }
+  const ModelCard& card = *inspection.card;
+  for (const HeadCandidate& candidate : card.head_candidates)
+    lines->push_back(Line("Head", CandidateText(candidate)));
+  if (card.head_candidates.size() > 1)
+    lines->push_back(Line("",
+                          "several heads fit; an import tries them on real pictures, or takes "
+                          "the one that --head names"));
+  lines->push_back(Line("Labels", fmt::format("{} from {}: {}", card.labels.size(),
+                                              card.labels_source, Some(card.labels, 5))));
+  lines->push_back(Line("Pictures", PreprocessingText(card)));
+  lines->push_back(Line(
+      "Threshold", fmt::format("{:g} ({})", card.score_threshold, card.score_threshold_source)));
+}
+
+Json HeadJson(const HeadCandidate& candidate) {
+  Json json = {{"family", candidate.head.family},
+               {"text", HeadText(candidate.head)},
+               {"classes", candidate.head.num_classes},
+               {"evidence", Json::array()}};
+  for (const HeadEvidence& evidence : candidate.evidence)
+    json["evidence"].push_back({{"text", evidence.text}, {"decides", evidence.decides}});
+  return json;
+}
+
+Json CardJson(const Inspection& inspection) {
+  if (!inspection.card) return {{"complete", false}, {"reason", inspection.no_card_reason}};
+  const ModelCard& card = *inspection.card;
+  Json json = {{"complete", true},
+               {"heads", Json::array()},
+               {"labels", card.labels},
+               {"labels_source", card.labels_source},
+               {"preprocessing", PreprocessingText(card)},
+               {"score_threshold", card.score_threshold},
+               {"score_threshold_source", card.score_threshold_source}};
+  for (const HeadCandidate& candidate : card.head_candidates)
+    json["heads"].push_back(HeadJson(candidate));
+  return json;
+}
+
 }  // namespace
 
 std::string FindingsText(const std::vector<BatchFinding>& findings, size_t most) {
@@ -198,6 +264,7 @@ std::vector<std::string> InspectionLines(const Inspection& inspection) {
   lines.push_back(Line("INT64", int64));
   for (const std::string& line : HalfLines(inspection)) lines.push_back(Line("fp16", line));
   lines.push_back(Line("Batch", BatchText(inspection)));
+  AddCardLines(inspection, &lines);
   return lines;
 }
 
@@ -235,6 +302,7 @@ Json InspectionJson(const Inspection& inspection) {
         {{"name", constant.name}, {"magnitude", constant.magnitude}, {"count", constant.count}});
   json["fp16"] = half;
   json["batch"] = BatchJson(inspection);
+  json["card"] = CardJson(inspection);
   return json;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/onnx_proof.h"
+#include "detector/model_card.h"
 #include "onnx/graph_audit.h"
 #include "onnx/onnx_file.h"
 
@@ -18,6 +19,8 @@ struct Inspection {
   std::vector<FoldedInput> further;  ///< inputs besides the picture, and what they are fed with
   std::optional<BatchAudit> batch;   ///< nullopt when the graph cannot be run here
   std::string no_batch_reason;       ///< then
+  std::optional<ModelCard> card;     ///< nullopt when the model's files do not give one
+  std::string no_card_reason;        ///< then
 };
 
 /// One line each.

@@ -94,6 +94,11 @@ Json GraphJson(const ProofGraph& graph) {
   Json json = {{"path", graph.path}, {"input", graph.input}, {"constants", Json::object()}};
   for (const FoldedInput& input : graph.further)
     json["constants"][input.name] = {{"shape", input.shape}, {"values", input.values}};
+  if (!graph.front.empty()) {
+    json["front"] = {{"mean", graph.front.mean},
+                     {"std", graph.front.std},
+                     {"channels_last", graph.front.channels_last}};
+  }
   return json;
 }
 
@@ -121,17 +126,6 @@ void ReadRun(const Json& batch, ProofRun* run) {
         fmt::format("{} output '{}' of picture {} differs by {:.3g} from that picture's own", at,
                     run->output, batch.value("slot", 0), difference);
   }
-}
-
-Status CopyExternalData(const OnnxSummary& summary, const std::string& to_folder) {
-  const std::string from_folder = AbsolutePath(ParentFolder(summary.path));
-  if (from_folder == AbsolutePath(to_folder)) return OkStatus();
-  for (const std::string& name : summary.external_files) {
-    const std::string to = JoinPath(to_folder, name);
-    SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(to)));
-    SG_RETURN_IF_ERROR(CopyFileAtomic(JoinPath(from_folder, name), to));
-  }
-  return OkStatus();
 }
 
 /// The batch at which the graph works as it is, and what stands in the way of others.
@@ -192,6 +186,7 @@ Result<ProofRun> CompareRuns(const Json& reference, const ProofGraph& candidate,
                   {"pictures_path", options.pictures_path},
                   {"tolerance", options.tolerance}};
   call.request["candidate"]["batches"] = candidate.batches;
+  if (options.net_scale_factor) call.request["net_scale_factor"] = *options.net_scale_factor;
   call.on_event = [&](const Json& event) {
     progress.Update(event.value("fraction", 0.0), event.value("note", ""));
   };
@@ -219,15 +214,22 @@ std::vector<int64_t> ProofBatches(int max_batch) {
   return kept;
 }
 
+std::vector<int64_t> PictureInput::ChannelsFirst() const {
+  if (!channels_last) return shape;
+  return {shape[2], shape[0], shape[1]};
+}
+
 Result<PictureInput> FindPictureInput(const OnnxSummary& summary) {
   for (const OnnxTensor& input : summary.inputs) {
     if (input.dims.size() != 4) continue;
     PictureInput picture;
     picture.name = input.name;
     picture.batch = input.dims[0].value;
+    picture.channels_last = input.dims[3].value == 3 && input.dims[1].value != 3;
+    const size_t channels = picture.channels_last ? 3 : 1;
     for (size_t i = 1; i < 4; ++i) {
       // A free channel axis of a picture is three.
-      if (!input.dims[i].value && i > 1) {
+      if (!input.dims[i].value && i != channels) {
         return UnsupportedError(
             fmt::format("{}: the height or width of its input {} is free, so it cannot be run; "
                         "export it again with a fixed size",
@@ -239,6 +241,17 @@ Result<PictureInput> FindPictureInput(const OnnxSummary& summary) {
   }
   return UserError(fmt::format("{}: no input takes pictures [N,3,height,width]; its first is {}",
                                summary.path, summary.inputs.front().Text()));
+}
+
+Status CopyExternalData(const OnnxSummary& summary, const std::string& to_folder) {
+  const std::string from_folder = AbsolutePath(ParentFolder(summary.path));
+  if (from_folder == AbsolutePath(to_folder)) return OkStatus();
+  for (const std::string& name : summary.external_files) {
+    const std::string to = JoinPath(to_folder, name);
+    SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(to)));
+    SG_RETURN_IF_ERROR(CopyFileAtomic(JoinPath(from_folder, name), to));
+  }
+  return OkStatus();
 }
 
 Result<ProofRun> RunProof(const ProofGraph& reference, const ProofGraph& candidate,
@@ -261,7 +274,8 @@ Result<BatchAudit> AuditBatch(const GraphFile& file, const OnnxSummary& summary,
   BatchAudit audit;
   SG_ASSIGN_OR_RETURN(const PictureInput picture, FindPictureInput(summary));
   audit.fixed_batch = picture.batch;
-  SG_ASSIGN_OR_RETURN(const auto further, KnownFurtherInputs(file, picture.name, picture.shape));
+  SG_ASSIGN_OR_RETURN(const auto further,
+                      KnownFurtherInputs(file, picture.name, picture.ChannelsFirst()));
   SG_ASSIGN_OR_RETURN(const ShapeReader reader, ShapeReader::Open(file, picture, further));
   const auto trace_at = [&](const InferredShapes& shapes, int64_t batch) {
     return TraceBatch({file, shapes.shapes, batch}).findings;
@@ -316,7 +330,8 @@ Result<Rebatched> Rebatch(const RebatchRequest& request) {
   SG_RETURN_IF_ERROR(CheckOperatorDomains(summary));
   SG_ASSIGN_OR_RETURN(const PictureInput picture, FindPictureInput(summary));
   Rebatched result;
-  SG_ASSIGN_OR_RETURN(result.folded, KnownFurtherInputs(file, picture.name, picture.shape));
+  SG_ASSIGN_OR_RETURN(result.folded,
+                      KnownFurtherInputs(file, picture.name, picture.ChannelsFirst()));
   SG_RETURN_IF_ERROR(FoldInputs(&file, result.folded, picture.name));
   SG_ASSIGN_OR_RETURN(const ShapeReader reader, ShapeReader::Open(file, picture, {}));
   SG_ASSIGN_OR_RETURN(const Original original, ReadOriginal(file, picture, reader));

@@ -12,6 +12,7 @@
 #include "onnx/batch_trace.h"
 #include "onnx/exporter.h"
 #include "onnx/graph_file.h"
+#include "onnx/input_front.h"
 #include "onnx/onnx_file.h"
 #include "onnx/rebatch.h"
 
@@ -23,8 +24,11 @@ inline constexpr double kOutputTolerance = 5e-4;
 /// The input that takes pictures.
 struct PictureInput {
   std::string name;
-  std::vector<int64_t> shape;    ///< [C,H,W]
+  std::vector<int64_t> shape;  ///< [C,H,W], or [H,W,C] when channels are last
+  bool channels_last = false;
   std::optional<int64_t> batch;  ///< when it is fixed
+  /// The shape as [C,H,W].
+  std::vector<int64_t> ChannelsFirst() const;
 };
 
 /// The first input of four axes. kUser when there is none, kUnsupported when its height or width is
@@ -35,6 +39,8 @@ struct ProofOptions {
   int max_batch = 8;          ///< the largest batch that matters
   std::string pictures_path;  ///< f32 pictures [n,C,H,W]; empty: made ones
   double tolerance = kOutputTolerance;
+  /// Pictures are whole grey levels × this, as nvinfer gives them; nullopt: any numbers 0 to 1.
+  std::optional<double> net_scale_factor;
   Progress::Mode progress = Progress::Mode::kOff;
 };
 
@@ -77,9 +83,12 @@ struct ProofGraph {
   std::string input;
   std::vector<int64_t> batches;  ///< the reference's one batch, or the candidate's
   std::vector<FoldedInput> further;
+  /// What is done to a picture before this graph is given it.
+  InputFront front = {};
 };
 
 /// Runs both and compares. Errors are those of the worker; outputs that differ are not one.
+/// `picture` is [C,H,W] of both, or as both take it.
 Result<ProofRun> RunProof(const ProofGraph& reference, const ProofGraph& candidate,
                           const std::vector<int64_t>& picture, const ProofOptions& options);
 /// The same against what a torch model gave for the pictures of options.pictures_path.
@@ -88,6 +97,9 @@ Result<ProofRun> RunProof(const RecordedOutputs& reference, const ProofGraph& ca
 
 /// 1, 2, 3, 8 and `max_batch`, as far as that goes and at most 8.
 std::vector<int64_t> ProofBatches(int max_batch);
+
+/// Copies a graph's external weights into another folder, under the names that it has for them.
+Status CopyExternalData(const OnnxSummary& summary, const std::string& to_folder);
 
 struct RebatchRequest {
   std::string from;

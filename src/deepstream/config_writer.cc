@@ -1,6 +1,7 @@
 #include "deepstream/config_writer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "deepstream/key_file.h"
 
@@ -31,6 +32,12 @@ void AddComment(std::string* text, std::string words) {
 void AddPreprocessing(const ModelCard& card, std::string* text) {
   const Preprocessing& preprocessing = card.preprocessing;
   AddComment(text, "Pixels to network input, from " + preprocessing.source + ".");
+  if (!preprocessing.front.mean.empty()) {
+    AddComment(text, fmt::format("Then mean {:g} and std {:g}, which the ONNX itself computes: "
+                                 "nvinfer has one scale for all channels.",
+                                 fmt::join(preprocessing.front.mean, ", "),
+                                 fmt::join(preprocessing.front.std, ", ")));
+  }
   AddKey(text, "net-scale-factor", preprocessing.net_scale_factor);
   if (!preprocessing.offsets.empty()) {
     std::string offsets;
@@ -85,6 +92,13 @@ void AddAppGroups(const AppConfig& config, bool loop, std::string* text) {
   AddKey(text, "file-loop", loop ? 1 : 0);
 }
 
+/// nvinfer splits the list at ';'.
+std::string OutputNames(const Head& head) {
+  std::string names;
+  for (const HeadOutput& output : head.outputs) names += (names.empty() ? "" : ";") + output.name;
+  return names;
+}
+
 }  // namespace
 
 std::string WriteNvinferConfig(const ModelCard& card, const NvinferConfigPaths& paths) {
@@ -108,8 +122,8 @@ std::string WriteNvinferConfig(const ModelCard& card, const NvinferConfigPaths& 
 
   text += "\n";
   AddComment(&text, "Classes, from " + card.labels_source + ".");
-  AddKey(&text, "num-detected-classes", card.num_classes);
-  AddKey(&text, "output-blob-names", card.scores_output + ";" + card.boxes_output);
+  AddKey(&text, "num-detected-classes", card.head.num_classes);
+  AddKey(&text, "output-blob-names", OutputNames(card.head));
   AddKey(&text, "custom-lib-path", paths.custom_lib_path);
   AddKey(&text, "parse-bbox-func-name", paths.parse_bbox_func_name);
   AddComment(&text, card.cluster_mode

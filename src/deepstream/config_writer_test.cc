@@ -20,10 +20,9 @@ ModelCard Card() {
   card.preprocessing.source = "preprocessor_config.json";
   card.input_width = 640;
   card.input_height = 320;
-  card.scores_output = "logits";
-  card.boxes_output = "pred_boxes";
-  card.num_queries = 300;
-  card.num_classes = 2;
+  card.head.outputs = {{OutputRole::kScores, "logits", {300, 2}, TensorType::kFloat},
+                       {OutputRole::kBoxes, "pred_boxes", {300, 4}, TensorType::kFloat}};
+  card.head.num_classes = 2;
   card.score_threshold = 0.5;
   card.score_threshold_source = "README.md: \"score >= 0.5\"";
   card.nms_iou_threshold = 0.7;

@@ -61,20 +61,18 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
   SG_RETURN_IF_ERROR(CheckOnnxTask(onnx.metadata, onnx.path));
 
   const std::string config_path = JoinPath(files.config_folder, "config.json");
-  if (!FileExists(config_path)) {
-    return UserError(
-        fmt::format("{}: is missing; it says what kind of model this is, put it beside the model",
-                    config_path));
+  Json config;  // null: exports of Ultralytics and others have none
+  if (FileExists(config_path)) {
+    SG_ASSIGN_OR_RETURN(config, ReadJsonFile(config_path));
+    if (!config.is_object()) {
+      return UserError(fmt::format("{}: is not a model's config (no JSON object)", config_path));
+    }
+    SG_RETURN_IF_ERROR(FillArchitecture(config, config_path, &card));
   }
-  SG_ASSIGN_OR_RETURN(const Json config, ReadJsonFile(config_path));
-  if (!config.is_object()) {
-    return UserError(fmt::format("{}: is not a model's config (no JSON object)", config_path));
-  }
-  SG_RETURN_IF_ERROR(FillArchitecture(config, config_path, &card));
   SG_RETURN_IF_ERROR(FillLabels({config, config_path, onnx, files, overrides}, &card));
   SG_RETURN_IF_ERROR(FillInput(onnx, &card));
-  SG_RETURN_IF_ERROR(FillPreprocessing(files, &card));
-  SG_RETURN_IF_ERROR(FillHead(onnx, config, &card));
+  SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config, overrides.nvinfer_recipe}, &card));
+  SG_RETURN_IF_ERROR(FillHead({config, onnx, overrides.head}, &card));
   SG_RETURN_IF_ERROR(FillThresholds(files, overrides, &card));
   return card;
 }

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "detector/model_card.h"
 #include "detector/model_files.h"
+#include "detector/picture_recipe.h"
 #include "onnx/onnx_file.h"
 
 namespace sg {
@@ -18,6 +19,10 @@ struct CardOverrides {
   std::string labels_file;                ///< --labels
   std::optional<double> score_threshold;  ///< --score-threshold
   std::optional<double> nms_iou;          ///< --nms-iou
+  std::string head;                       ///< --head: a family's name
+  /// Not the user's word but an nvinfer config's beside the model (deepstream/nvinfer_recipe.h): it
+  /// holds where no preprocessor's file is there.
+  std::optional<PictureRecipe> nvinfer_recipe;
 };
 
 /// kUser names the file that is missing or wrong; kUnsupported says in plain words what the model

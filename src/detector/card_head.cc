@@ -1,67 +1,13 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/files.h"
 #include "detector/card_evidence.h"
 #include "detector/card_parts.h"
+#include "detector/heads/output_shapes.h"
+#include "onnx/graph_file.h"
 
 namespace sg {
 namespace {
-
-// Families whose scores are sigmoids of "logits", one for each class, and whose own
-// post-processing takes the best (query, class) pairs.
-constexpr const char* kSigmoidDetrFamilies[] = {"RTDetr", "RTDetrV2", "DeformableDetr", "DFine",
-                                                "RfDetr"};
-constexpr const char* kDetectionSuffix = "ForObjectDetection";
-
-bool IsSigmoidDetr(const std::string& architecture) {
-  if (!architecture.ends_with(kDetectionSuffix)) return false;
-  const std::string family =
-      architecture.substr(0, architecture.size() - std::string(kDetectionSuffix).size());
-  return std::find(std::begin(kSigmoidDetrFamilies), std::end(kSigmoidDetrFamilies), family) !=
-         std::end(kSigmoidDetrFamilies);
-}
-
-std::string OutputsText(const OnnxSummary& onnx) {
-  std::string text;
-  for (const OnnxTensor& output : onnx.outputs) text += (text.empty() ? "" : "; ") + output.Text();
-  return text;
-}
-
-bool IsFloat(const OnnxTensor& tensor) {
-  return tensor.elem_type == "float32" || tensor.elem_type == "float16";
-}
-
-/// One of `names` with the shape [N, queries, last axis].
-const OnnxTensor* FindRows(const OnnxSummary& onnx, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const OnnxTensor* output = onnx.FindOutput(name);
-    if (output != nullptr && output->dims.size() == 3 && IsFloat(*output)) return output;
-  }
-  return nullptr;
-}
-
-/// The two axes' common number, or `fallback` where the graph leaves both free.
-Result<int> CommonNumber(const OnnxDim& a, const OnnxDim& b, int64_t fallback,
-                         const OnnxSummary& onnx) {
-  if (a.value && b.value && *a.value != *b.value) {
-    return UserError(fmt::format("{}: its outputs disagree on the number of queries: {}", onnx.path,
-                                 OutputsText(onnx)));
-  }
-  const int64_t number = a.value ? *a.value : b.value ? *b.value : fallback;
-  if (number <= 0 || number > 1000000) {
-    return UserError(fmt::format(
-        "{}: the number of queries is neither in its outputs ({}) nor in config.json's num_queries",
-        onnx.path, OutputsText(onnx)));
-  }
-  return static_cast<int>(number);
-}
-
-int64_t WholeNumber(const Json& json, const char* key) {
-  const auto value = json.find(key);
-  return value != json.end() && value->is_number_integer() ? value->get<int64_t>() : 0;
-}
 
 Status CheckFraction(double value, const char* what) {
   if (value >= 0 && value <= 1) return OkStatus();
@@ -91,32 +37,56 @@ Result<std::optional<ConfigThreshold>> ThresholdOfConfigs(const std::string& fol
   return std::optional<ConfigThreshold>();
 }
 
+/// A head of queries whose number nothing says cannot be decoded at all.
+Status CheckQueries(const HeadQuestion& question) {
+  const OnnxTensor* scores = nullptr;
+  for (const char* name : {"logits", "pred_logits"}) {
+    if (scores == nullptr) scores = question.onnx.FindOutput(name);
+  }
+  const OnnxTensor* boxes = question.onnx.FindOutput("pred_boxes");
+  if (scores == nullptr || boxes == nullptr || scores->dims.size() != 3 ||
+      boxes->dims.size() != 3) {
+    return OkStatus();
+  }
+  const auto a = scores->dims[1].value;
+  const auto b = boxes->dims[1].value;
+  if (a && b && *a != *b) {
+    return UserError(fmt::format("{}: its outputs disagree on the number of queries: {}; {}",
+                                 question.onnx.path, scores->Text(), boxes->Text()));
+  }
+  const auto configured = question.config.find("num_queries");
+  const bool is_configured = configured != question.config.end() && configured->is_number_integer();
+  const int64_t number = a ? *a : b ? *b : is_configured ? configured->get<int64_t>() : 0;
+  if (number > 0 && number <= 1000000) return OkStatus();
+  return UserError(fmt::format(
+      "{}: the number of queries is neither in its outputs ({}; {}) nor in config.json's "
+      "num_queries",
+      question.onnx.path, scores->Text(), boxes->Text()));
+}
+
 }  // namespace
 
-Status FillHead(const OnnxSummary& onnx, const Json& config, ModelCard* card) {
-  const OnnxTensor* scores = FindRows(onnx, {"logits", "pred_logits"});
-  const OnnxTensor* boxes = FindRows(onnx, {"pred_boxes"});
-  const bool fits = scores != nullptr && boxes != nullptr && boxes->dims[2].value.value_or(4) == 4;
-  if (!IsSigmoidDetr(card->architecture) || !fits) {
-    return UnsupportedError(fmt::format(
-        "{}: no decoder is known for {} with the outputs {}; supported are RT-DETR, Deformable "
-        "DETR, D-FINE and RF-DETR with logits [N,queries,classes] and pred_boxes [N,queries,4]",
-        onnx.path, card->architecture, OutputsText(onnx)));
+Status FillHead(const HeadSources& sources, ModelCard* card) {
+  HeadQuestion question{sources.onnx,
+                        {},
+                        sources.config,
+                        card->architecture,
+                        static_cast<int>(card->labels.size()),
+                        card->input_width,
+                        card->input_height};
+  if (const Result<GraphFile> graph = GraphFile::Open(sources.onnx.path); graph.ok())
+    question.traces = TraceOutputs(*graph);
+  SG_RETURN_IF_ERROR(CheckQueries(question));
+  Result<std::vector<HeadCandidate>> candidates = RecogniseHead(question, sources.wanted);
+  if (!candidates.ok()) {
+    Error error = candidates.error();
+    if (error.kind == ErrorKind::kUser && error.message.starts_with("there are"))
+      error.message = fmt::format("{}: {}; correct it, or give all labels with --labels FILE",
+                                  card->labels_source, error.message);
+    return error;
   }
-  card->head = HeadKind::kDetrSigmoid;
-  card->scores_output = scores->name;
-  card->boxes_output = boxes->name;
-  SG_ASSIGN_OR_RETURN(card->num_queries, CommonNumber(scores->dims[1], boxes->dims[1],
-                                                      WholeNumber(config, "num_queries"), onnx));
-  const auto labels = static_cast<int64_t>(card->labels.size());
-  const int64_t classes = scores->dims[2].value.value_or(labels);
-  if (classes != labels) {
-    return UserError(fmt::format(
-        "{} gives {} labels, the model's {} has {} classes; correct it, or give all labels with "
-        "--labels FILE",
-        card->labels_source, labels, scores->name, classes));
-  }
-  card->num_classes = static_cast<int>(classes);
+  card->head_candidates = *std::move(candidates);
+  card->head = card->head_candidates.front().head;
   return OkStatus();
 }
 

@@ -130,11 +130,13 @@ Status FillLabels(const LabelSources& sources, ModelCard* card) {
   Search search;
   SG_RETURN_IF_ERROR(LookEverywhere(sources, &search));
   if (search.found().map.empty()) {
-    return UserError(fmt::format(
-        "{}: has no id2label, label2id or names, the ONNX's metadata no names, and there is no one "
-        "labels.txt, names file or data.yaml beside the model; give the labels with --labels FILE, "
-        "one a line",
-        sources.config_path));
+    const std::string lacks =
+        sources.config.is_null() ? "is missing" : "has no id2label, label2id or names";
+    return UserError(
+        fmt::format("{}: {}, the ONNX has no names in its metadata, and there is no labels.txt, "
+                    "one names file or "
+                    "data.yaml beside the model; give the labels with --labels FILE, one a line",
+                    sources.config_path, lacks));
   }
   TakeLabels(search.found(), card);
   if (!search.replaced().empty()) {

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "detector/card_builder.h"
+#include "detector/picture_recipe.h"
 
 namespace sg {
 
@@ -14,7 +15,7 @@ Status FillArchitecture(const Json& config, const std::string& config_path, Mode
 
 /// Where labels may be.
 struct LabelSources {
-  const Json& config;
+  const Json& config;  ///< null when there is none
   const std::string& config_path;
   const OnnxSummary& onnx;
   const ModelFiles& files;
@@ -26,15 +27,21 @@ struct LabelSources {
 /// way to real ones. Gaps are filled by the class number.
 Status FillLabels(const LabelSources& sources, ModelCard* card);
 
-/// The input's name and, where the graph fixes them, its size.
+/// The input's name, form and, where the graph fixes it, size.
 Status FillInput(const OnnxSummary& onnx, ModelCard* card);
 
-/// Preprocessing of preprocessor_config.json (or of processor_config.json's image_processor), and
-/// the input's size where the graph leaves it free.
-Status FillPreprocessing(const ModelFiles& files, ModelCard* card);
+/// Preprocessing by the model's own files, else its family (FindPictureRecipe), and the input's
+/// size where the graph leaves it free.
+Status FillPreprocessing(const PreprocessingSources& sources, ModelCard* card);
 
-/// The head, by architecture and outputs; then the number of classes against the labels.
-Status FillHead(const OnnxSummary& onnx, const Json& config, ModelCard* card);
+struct HeadSources {
+  const Json& config;
+  const OnnxSummary& onnx;
+  std::string wanted;  ///< --head
+};
+/// The head, or several between which real frames must decide (RecogniseHead). Labels, architecture
+/// and input must be known.
+Status FillHead(const HeadSources& sources, ModelCard* card);
 
 /// Thresholds by the order: command line, the model's configs, its README.md, the defaults.
 Status FillThresholds(const ModelFiles& files, const CardOverrides& overrides, ModelCard* card);

@@ -3,156 +3,181 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files.h"
 #include "detector/card_parts.h"
 
 namespace sg {
 namespace {
 
-/// preprocessor_config.json with its path, and typed looks into it.
-struct Processor {
-  Json json;
-  std::string path;
+/// Above this the one scale that nvinfer has is not the recipe's.
+constexpr double kScaleTolerance = 1e-9;
 
-  Result<bool> Bool(const char* key, bool missing) const {
-    const auto value = json.find(key);
-    if (value == json.end() || value->is_null()) return missing;
-    if (!value->is_boolean()) return Wrong(key, "true or false");
-    return value->get<bool>();
-  }
-  Result<double> Number(const char* key, double missing) const {
-    const auto value = json.find(key);
-    if (value == json.end() || value->is_null()) return missing;
-    if (!value->is_number()) return Wrong(key, "a number");
-    return value->get<double>();
-  }
-  /// Three numbers, one for each channel.
-  Result<std::vector<double>> Channels(const char* key) const {
-    const auto value = json.find(key);
-    std::vector<double> numbers;
-    if (value == json.end() || !value->is_array() || value->size() != 3) {
-      return Wrong(key, "a list of three numbers");
-    }
-    for (const Json& number : *value) {
-      if (!number.is_number()) return Wrong(key, "a list of three numbers");
-      numbers.push_back(number.get<double>());
-    }
-    return numbers;
-  }
-  Error Wrong(const char* key, const std::string& expected) const {
-    return UserError(fmt::format("{}: {} must be {}", path, key, expected));
-  }
-};
-
-Result<Processor> ReadProcessor(const std::string& folder) {
-  Processor processor;
-  processor.path = JoinPath(folder, "preprocessor_config.json");
-  if (FileExists(processor.path)) {
-    SG_ASSIGN_OR_RETURN(processor.json, ReadJsonFile(processor.path));
-  } else {
-    const std::string newer = JoinPath(folder, "processor_config.json");
-    if (!FileExists(newer)) {
-      return UserError(fmt::format(
-          "{}: is missing; it says what the model expects of a picture, put it beside the model",
-          processor.path));
-    }
-    processor.path = newer;
-    SG_ASSIGN_OR_RETURN(processor.json, ReadJsonFile(newer));
-    if (processor.json.is_object() && processor.json.contains("image_processor")) {
-      processor.json = Json(processor.json["image_processor"]);
-    }
-  }
-  if (!processor.json.is_object()) {
-    return UserError(fmt::format("{}: is not a preprocessor's config", processor.path));
-  }
-  return processor;
+std::string SizeText(const PictureSize& size) {
+  return fmt::format("{}x{}", size.width, size.height);
 }
 
-/// Height and width of "size" or "pad_size", 0 where the object does not give both.
-struct Size {
-  int height = 0;
-  int width = 0;
-};
-
-Size SizeOf(const Json& json, const char* key) {
-  Size size;
-  const auto value = json.find(key);
-  if (value == json.end() || !value->is_object()) return size;
-  const auto height = value->find("height");
-  const auto width = value->find("width");
-  if (height == value->end() || width == value->end()) return size;
-  if (!height->is_number_integer() || !width->is_number_integer()) return size;
-  const auto in_range = [](int64_t number) { return number > 0 && number <= 16384; };
-  if (!in_range(height->get<int64_t>()) || !in_range(width->get<int64_t>())) return size;
-  return {height->get<int>(), width->get<int>()};
-}
-
-Status FillSize(const Processor& processor, ModelCard* card) {
-  SG_ASSIGN_OR_RETURN(const bool do_resize, processor.Bool("do_resize", true));
-  const Size size = SizeOf(processor.json, "size");
-  if (do_resize && size.height == 0) {
-    return UnsupportedError(fmt::format(
-        "{}: size is {}; only a fixed height and width is supported", processor.path,
-        processor.json.contains("size") ? ToJsonLine(processor.json["size"]) : "missing"));
+/// The graph's size, else what the recipe's pictures come to.
+Status FillSize(const PictureRecipe& recipe, ModelCard* card) {
+  PictureSize wanted = recipe.padded_size;
+  if (wanted.height == 0) wanted = recipe.crop;
+  if (wanted.height == 0 && recipe.fit != PictureRecipe::Fit::kNone) wanted = recipe.size;
+  const PictureSize graph{card->input_height, card->input_width};
+  const bool is_free = graph.height == 0 || graph.width == 0;
+  if (is_free && (wanted.height == 0 || wanted.width == 0)) {
+    return UserError(
+        fmt::format("{}: gives no fixed size, and the ONNX leaves it free; export the model with a "
+                    "fixed height and width",
+                    recipe.Where()));
   }
-  if (do_resize) {
-    const bool differs = (card->input_height != 0 && card->input_height != size.height) ||
-                         (card->input_width != 0 && card->input_width != size.width);
-    if (differs) {
+  if (!is_free && (wanted.height == 0 || wanted.width == 0)) return OkStatus();
+  const auto differs = [&](int height, int width) {
+    return (graph.height != 0 && graph.height != height) ||
+           (graph.width != 0 && graph.width != width);
+  };
+  if (differs(wanted.height, wanted.width)) {
+    if (!recipe.size_is_ordered && !differs(wanted.width, wanted.height)) {
+      std::swap(wanted.height, wanted.width);
+    } else if (recipe.assumed || recipe.fit == PictureRecipe::Fit::kKeepRatio) {
+      wanted = graph;  // the graph's size is the one that pictures are fitted into
+    } else {
       return UserError(fmt::format(
-          "{}: scales pictures to {}x{}, the ONNX input is {}x{}; export the model again at that "
+          "{}: scales pictures to {}, the ONNX input is {}x{}; export the model again at that "
           "size, or correct the file",
-          processor.path, size.width, size.height, card->input_width, card->input_height));
+          recipe.Where(), SizeText(wanted), card->input_width, card->input_height));
     }
-    card->input_height = size.height;
-    card->input_width = size.width;
   }
-  if (card->input_height == 0 || card->input_width == 0) {
+  if (wanted.height == 0 || wanted.width == 0) {
     return UserError(fmt::format(
-        "{}: gives no size, and the ONNX leaves it free; export the model with a fixed height and "
+        "{}: the ONNX leaves one side of its input free; export the model with a fixed height and "
         "width",
-        processor.path));
+        recipe.Where()));
   }
-  SG_ASSIGN_OR_RETURN(const bool do_pad, processor.Bool("do_pad", false));
-  const Size padded = SizeOf(processor.json, "pad_size");
-  // Without a pad_size, padding fills up to the batch's largest picture: all have one size here.
-  if (do_pad && padded.height != 0 &&
-      (padded.height != card->input_height || padded.width != card->input_width)) {
-    return UnsupportedError(
-        fmt::format("{}: pads pictures to {}x{} after scaling, which nvinfer cannot do",
-                    processor.path, padded.width, padded.height));
+  card->input_height = wanted.height;
+  card->input_width = wanted.width;
+  return OkStatus();
+}
+
+/// Scaled on both axes and padded then: nvinfer keeps the aspect ratio where it pads.
+Status CheckStretch(const PictureRecipe& recipe) {
+  const bool is_padded = recipe.fit == PictureRecipe::Fit::kStretch &&
+                         recipe.padding != PictureRecipe::Padding::kNone &&
+                         recipe.padded_size.height != 0 && recipe.size.height != 0 &&
+                         !(recipe.padded_size == recipe.size);
+  if (!is_padded) return OkStatus();
+  return UnsupportedError(
+      fmt::format("{}: pads pictures to {} after scaling, which nvinfer cannot do", recipe.Where(),
+                  SizeText(recipe.padded_size)));
+}
+
+std::string RatioText(const PictureRecipe& recipe) {
+  if (recipe.shortest_edge > 0 && recipe.longest_edge > 0) {
+    return fmt::format("(shortest edge {}, longest {})", recipe.shortest_edge, recipe.longest_edge);
+  }
+  if (recipe.shortest_edge > 0) return fmt::format("(shortest edge {})", recipe.shortest_edge);
+  if (recipe.longest_edge > 0) return fmt::format("(longest edge {})", recipe.longest_edge);
+  return fmt::format("(within {})", SizeText(recipe.size));
+}
+
+/// The aspect ratio is kept: into the graph's fixed input that is a letterbox.
+ResizeMode ModeOfKeptRatio(const PictureRecipe& recipe, ModelCard* card) {
+  const bool centre = recipe.padding == PictureRecipe::Padding::kCentre || recipe.crop.height != 0;
+  // Padded to this very size by its own preprocessor: nothing but the padding's colour can differ.
+  const PictureSize graph{card->input_height, card->input_width};
+  const bool same = recipe.padded_size == graph ||
+                    (recipe.padding != PictureRecipe::Padding::kNone && recipe.size == graph);
+  const bool says_sizes =
+      recipe.shortest_edge > 0 || recipe.longest_edge > 0 || recipe.size.height > 0;
+  if (recipe.crop.height != 0) {
+    card->notes.push_back(fmt::format(
+        "{} cuts {} from the picture's centre; nvinfer cuts nothing: the whole picture is fitted "
+        "in with its aspect ratio, so objects are smaller than in training",
+        recipe.source, SizeText(recipe.crop)));
+  } else if (!same && says_sizes) {
+    card->notes.push_back(fmt::format(
+        "{} scales pictures with their aspect ratio {} to sizes of their own; the network's input "
+        "is fixed at {}, so they are fitted into it and padded {}: objects keep their shape, not "
+        "always their size, and padding is seen as black",
+        recipe.source, RatioText(recipe), SizeText(graph),
+        centre ? "on both sides" : "right and below"));
+  }
+  if ((same || !says_sizes) && recipe.padding_value != 0) {
+    card->notes.push_back(
+        fmt::format("{} pads with the value {:g}, nvinfer with 0: scores near the padding may "
+                    "differ a little",
+                    recipe.source, recipe.padding_value));
+  }
+  return centre ? ResizeMode::kLetterboxCentre : ResizeMode::kLetterboxCorner;
+}
+
+void FillResize(const PictureRecipe& recipe, ModelCard* card) {
+  Preprocessing& out = card->preprocessing;
+  switch (recipe.fit) {
+    case PictureRecipe::Fit::kStretch:
+      out.resize = ResizeMode::kStretch;
+      break;
+    case PictureRecipe::Fit::kKeepRatio:
+      out.resize = ModeOfKeptRatio(recipe, card);
+      break;
+    case PictureRecipe::Fit::kNone:
+      out.resize = ResizeMode::kStretch;
+      if (recipe.padding != PictureRecipe::Padding::kNone || recipe.crop.height != 0) {
+        out.resize = recipe.padding == PictureRecipe::Padding::kCorner
+                         ? ResizeMode::kLetterboxCorner
+                         : ResizeMode::kLetterboxCentre;
+      }
+      card->notes.push_back(fmt::format(
+          "{} does not scale pictures; the network's input is fixed at {}x{}, so they are scaled "
+          "to it",
+          recipe.source, card->input_width, card->input_height));
+      break;
+  }
+  if (recipe.interpolation != "bilinear") {
+    card->notes.push_back(
+        fmt::format("{} scales with {}, here it is bilinear: boxes may move a "
+                    "little",
+                    recipe.source, recipe.interpolation));
+  }
+}
+
+/// (x · rescale − mean) ÷ std. One std for all channels is nvinfer's scale and offsets; others are
+/// the graph's.
+void FillNormalisation(const PictureRecipe& recipe, Preprocessing* out) {
+  out->net_scale_factor = recipe.rescale;
+  if (recipe.std.empty()) return;
+  const auto [least, most] = std::minmax_element(recipe.std.begin(), recipe.std.end());
+  const bool is_plain =
+      std::all_of(recipe.mean.begin(), recipe.mean.end(), [](double mean) { return mean == 0; });
+  if (*most - *least > kScaleTolerance * *most) {
+    out->front.mean = recipe.mean;
+    out->front.std = recipe.std;
+    return;
+  }
+  out->net_scale_factor = recipe.rescale / recipe.std[0];
+  if (is_plain) return;
+  for (const double mean : recipe.mean) out->offsets.push_back(mean / recipe.rescale);
+}
+
+Status CheckNumbers(const PictureRecipe& recipe) {
+  const auto is_finite = [](double x) { return std::isfinite(x); };
+  if (!(recipe.rescale > 0) || !std::isfinite(recipe.rescale)) {
+    return UserError(fmt::format("{}: the scale of pixels is {}, it must be above 0",
+                                 recipe.Where(), recipe.rescale));
+  }
+  const bool fits =
+      recipe.mean.size() == recipe.std.size() && (recipe.mean.empty() || recipe.mean.size() == 3);
+  if (!fits || !std::all_of(recipe.mean.begin(), recipe.mean.end(), is_finite)) {
+    return UserError(fmt::format("{}: mean and std must be three numbers each", recipe.Where()));
+  }
+  for (const double deviation : recipe.std) {
+    if (!(deviation > 0) || !std::isfinite(deviation)) {
+      return UserError(fmt::format("{}: std must be three numbers above 0", recipe.Where()));
+    }
   }
   return OkStatus();
 }
 
-/// (x · rescale − mean) ÷ std as scale · (x − offset), which nvinfer has one scale for.
-Status FillNormalisation(const Processor& processor, double rescale, Preprocessing* out) {
-  SG_ASSIGN_OR_RETURN(const std::vector<double> mean, processor.Channels("image_mean"));
-  SG_ASSIGN_OR_RETURN(const std::vector<double> std, processor.Channels("image_std"));
-  double mean_std = 0;
-  for (const double deviation : std) {
-    if (!(deviation > 0)) return processor.Wrong("image_std", "three numbers above 0");
-    mean_std += deviation / 3;
-  }
-  double max_error = 0;
-  for (size_t channel = 0; channel < 3; ++channel) {
-    for (const double pixel : {0.0, 255.0}) {
-      const double centred = pixel * rescale - mean[channel];
-      max_error = std::max(max_error, std::fabs(centred / std[channel] - centred / mean_std));
-    }
-  }
-  if (max_error > 1e-6) {
-    return UnsupportedError(fmt::format(
-        "{}: image_std differs between the channels ({:g}, {:g}, {:g}); nvinfer has one scale for "
-        "all, which would be wrong by up to {:.3f}",
-        processor.path, std[0], std[1], std[2], max_error));
-  }
-  out->net_scale_factor = rescale / std[0];
-  for (const double channel_mean : mean) out->offsets.push_back(channel_mean / rescale);
-  if (std::all_of(out->offsets.begin(), out->offsets.end(), [](double x) { return x == 0; })) {
-    out->offsets.clear();
-  }
-  return OkStatus();
+bool IsChannelsLast(const OnnxTensor& input) {
+  const auto is_three = [&](size_t axis) { return input.dims[axis].value == 3; };
+  return is_three(3) && !is_three(1);
 }
 
 }  // namespace
@@ -168,43 +193,77 @@ Status FillInput(const OnnxSummary& onnx, ModelCard* card) {
                     onnx.inputs.size(), inputs));
   }
   const OnnxTensor& input = onnx.inputs.front();
-  const bool is_picture = input.dims.size() == 4 && input.dims[1].value.value_or(3) == 3;
-  if (!is_picture || (input.elem_type != "float32" && input.elem_type != "float16")) {
+  const bool is_last = input.dims.size() == 4 && IsChannelsLast(input);
+  const bool is_picture =
+      input.dims.size() == 4 && (is_last || input.dims[1].value.value_or(3) == 3);
+  const bool is_known_type =
+      input.elem_type == "float32" || input.elem_type == "float16" || input.elem_type == "uint8";
+  if (!is_picture || !is_known_type) {
     return UnsupportedError(
-        fmt::format("{}: its input is {}; only pictures [N,3,H,W] of floats are supported",
+        fmt::format("{}: its input is {}; only pictures [N,3,H,W] or [N,H,W,3] of floats or uint8 "
+                    "are supported",
                     onnx.path, input.Text()));
   }
   card->input_name = input.name;
-  card->input_height = static_cast<int>(input.dims[2].value.value_or(0));
-  card->input_width = static_cast<int>(input.dims[3].value.value_or(0));
+  card->preprocessing.front.channels_last = is_last;
+  card->preprocessing.front.bytes = input.elem_type == "uint8";
+  card->input_height = static_cast<int>(input.dims[is_last ? 1 : 2].value.value_or(0));
+  card->input_width = static_cast<int>(input.dims[is_last ? 2 : 3].value.value_or(0));
   return OkStatus();
 }
 
-Status FillPreprocessing(const ModelFiles& files, ModelCard* card) {
-  SG_ASSIGN_OR_RETURN(const Processor processor, ReadProcessor(files.config_folder));
-  SG_RETURN_IF_ERROR(FillSize(processor, card));
+Status ApplyPictureRecipe(const PictureRecipe& recipe, ModelCard* card) {
+  SG_RETURN_IF_ERROR(CheckNumbers(recipe));
+  SG_RETURN_IF_ERROR(CheckStretch(recipe));
+  SG_RETURN_IF_ERROR(FillSize(recipe, card));
+  FillResize(recipe, card);
   Preprocessing& out = card->preprocessing;
-  out.source = BaseName(processor.path);
-  out.resize = ResizeMode::kStretch;
-  SG_ASSIGN_OR_RETURN(out.bgr, processor.Bool("do_flip_channel_order", false));
-
-  SG_ASSIGN_OR_RETURN(const bool do_rescale, processor.Bool("do_rescale", true));
-  SG_ASSIGN_OR_RETURN(double rescale, processor.Number("rescale_factor", 1.0 / 255));
-  if (!do_rescale) rescale = 1;
-  if (!(rescale > 0) || !std::isfinite(rescale)) {
-    return processor.Wrong("rescale_factor", "above 0");
+  out.source = recipe.source;
+  out.bgr = recipe.bgr;
+  if (out.front.bytes) {
+    out.net_scale_factor = 1;
+    card->notes.push_back(
+        fmt::format("The graph takes bytes, so it gets pixels as they are: what {} says of scale, "
+                    "mean and std is the graph's own affair",
+                    recipe.source));
+  } else {
+    FillNormalisation(recipe, &out);
   }
-  out.net_scale_factor = rescale;
-  SG_ASSIGN_OR_RETURN(const bool do_normalize, processor.Bool("do_normalize", true));
-  if (do_normalize) SG_RETURN_IF_ERROR(FillNormalisation(processor, rescale, &out));
-
-  SG_ASSIGN_OR_RETURN(const double resample, processor.Number("resample", 2));
-  if (resample != 2) {
-    card->notes.push_back(fmt::format(
-        "{} scales with resample={:g}, here it is bilinear (2): boxes may move a little",
-        out.source, resample));
+  card->notes.insert(card->notes.end(), recipe.notes.begin(), recipe.notes.end());
+  if (recipe.assumed) {
+    card->notes.push_back(
+        fmt::format("No file says how pictures are prepared: taken from {}; `import "
+                    "--check-preprocessing` tries others on your frames",
+                    recipe.source));
   }
   return OkStatus();
+}
+
+Result<PictureRecipe> FindPictureRecipe(const PreprocessingSources& sources) {
+  const std::string& folder = sources.files.config_folder;
+  SG_ASSIGN_OR_RETURN(std::optional<PictureRecipe> recipe, TransformersRecipe(sources));
+  if (!recipe) {
+    SG_ASSIGN_OR_RETURN(recipe, PaddleRecipe(folder));
+  }
+  if (!recipe) {
+    SG_ASSIGN_OR_RETURN(recipe, MmdeployRecipe(folder));
+  }
+  if (!recipe) recipe = sources.nvinfer;
+  if (!recipe) recipe = UltralyticsRecipe(sources.onnx);
+  if (!recipe) {
+    SG_ASSIGN_OR_RETURN(recipe, ArchitectureRecipe(sources));
+  }
+  if (!recipe) recipe = FamilyRecipe(sources);
+  if (recipe) return *std::move(recipe);
+  return UserError(fmt::format(
+      "{}/preprocessor_config.json: is missing; it says what the model expects of a picture, put "
+      "it (or infer_cfg.yml, inference.yml, pipeline.json) beside the model",
+      folder));
+}
+
+Status FillPreprocessing(const PreprocessingSources& sources, ModelCard* card) {
+  SG_ASSIGN_OR_RETURN(const PictureRecipe recipe, FindPictureRecipe(sources));
+  return ApplyPictureRecipe(recipe, card);
 }
 
 }  // namespace sg

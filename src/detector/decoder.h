@@ -2,10 +2,11 @@
 // Generated parsers are proven against it, and sginfer uses it where a config names no parser.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "detector/model_card.h"
+#include "detector/head.h"
 
 namespace sg {
 
@@ -22,21 +23,31 @@ struct Box {
 /// Overlap of two boxes as intersection ÷ union; 0 when either has no area.
 float IntersectionOverUnion(const Box& a, const Box& b);
 
-/// The outputs of one frame for HeadKind::kDetrSigmoid: scores [num_queries, num_classes] before
-/// the sigmoid, boxes [num_queries, 4] as cxcywh in 0–1. Both are borrowed.
-struct DetrTensors {
-  const float* logits = nullptr;
-  const float* boxes = nullptr;
-  int num_queries = 0;
-  int num_classes = 0;
+/// One output of one frame; name and data are borrowed.
+struct TensorView {
+  const char* name = nullptr;
+  std::vector<int> dims;  ///< without the batch axis
+  TensorType type = TensorType::kFloat;
+  const void* data = nullptr;
+
+  /// Element i as a float, whatever the type.
+  float At(size_t i) const;
+  size_t Size() const;
 };
 
-/// What the model family's own post-processing does: every (query, class) whose score reaches the
-/// class's threshold is a box, the best `num_queries` of the frame are kept. A score or coordinate
-/// that is not finite makes no box. Corners are clamped to [0, width−1] × [0, height−1]; a box that
-/// lies outside is kept, flat, at the edge. `thresholds` is indexed by class.
-/// Order: falling score, then query, then class. Any thread.
-std::vector<Box> DecodeDetrSigmoid(const DetrTensors& tensors, int network_width,
-                                   int network_height, const std::vector<float>& thresholds);
+struct DecodeSettings {
+  int network_width = 0;
+  int network_height = 0;
+  std::vector<float> thresholds;  ///< indexed by class
+  bool clamp = true;              ///< false: boxes as they are, negative sizes too
+};
+
+/// What the model family's own post-processing does before any suppression: a score that reaches
+/// its class's threshold makes a box. A score, class or corner that is not finite or out of range
+/// makes none. Corners are clamped to [0, width−1] × [0, height−1]; a box that lies outside is
+/// kept, flat, at the edge. Outputs are found by name, in any order. kUser when one is missing or
+/// has another shape than the head says. Any thread.
+Result<std::vector<Box>> DecodeHead(const Head& head, const std::vector<TensorView>& outputs,
+                                    const DecodeSettings& settings);
 
 }  // namespace sg

@@ -14,12 +14,21 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 std::vector<Box> Decode(const std::vector<float>& logits, const std::vector<float>& boxes,
                         const std::vector<float>& thresholds, int width = 320, int height = 192) {
   const int queries = static_cast<int>(boxes.size() / 4);
-  return DecodeDetrSigmoid(
-      {logits.data(), boxes.data(), queries, static_cast<int>(thresholds.size())}, width, height,
-      thresholds);
+  const int classes = static_cast<int>(thresholds.size());
+  Head head;
+  head.outputs = {{OutputRole::kScores, "logits", {queries, classes}, TensorType::kFloat},
+                  {OutputRole::kBoxes, "pred_boxes", {queries, 4}, TensorType::kFloat}};
+  head.num_classes = classes;
+  const auto decoded =
+      DecodeHead(head,
+                 {{"pred_boxes", {queries, 4}, TensorType::kFloat, boxes.data()},
+                  {"logits", {queries, classes}, TensorType::kFloat, logits.data()}},
+                 {width, height, thresholds});
+  EXPECT_TRUE(decoded.ok());
+  return decoded.ok() ? *decoded : std::vector<Box>();
 }
 
-TEST(DecodeDetrSigmoidTest, CentreAndSizeBecomePixelsOfTheNetwork) {
+TEST(DecodeSigmoidQueriesTest, CentreAndSizeBecomePixelsOfTheNetwork) {
   const auto boxes = Decode({0}, {0.5F, 0.25F, 0.25F, 0.125F}, {0.5F});
   ASSERT_EQ(boxes.size(), 1U);
   EXPECT_FLOAT_EQ(boxes[0].score, 0.5F);
@@ -29,13 +38,13 @@ TEST(DecodeDetrSigmoidTest, CentreAndSizeBecomePixelsOfTheNetwork) {
   EXPECT_FLOAT_EQ(boxes[0].height, 24);
 }
 
-TEST(DecodeDetrSigmoidTest, ScoreAtTheThresholdCountsAndBelowDoesNot) {
+TEST(DecodeSigmoidQueriesTest, ScoreAtTheThresholdCountsAndBelowDoesNot) {
   const std::vector<float> box = {0.5F, 0.5F, 0.1F, 0.1F};
   EXPECT_EQ(Decode({0}, box, {0.5F}).size(), 1U);
   EXPECT_EQ(Decode({-0.001F}, box, {0.5F}).size(), 0U);
 }
 
-TEST(DecodeDetrSigmoidTest, FirstAndLastClassAreFoundWithTheirOwnThresholds) {
+TEST(DecodeSigmoidQueriesTest, FirstAndLastClassAreFoundWithTheirOwnThresholds) {
   const std::vector<float> box = {0.5F, 0.5F, 0.1F, 0.1F, 0.4F, 0.4F, 0.1F, 0.1F};
   const auto boxes = Decode({5, -9, -9, -9, -9, 1}, box, {0.9F, 0.5F, 0.6F});
   ASSERT_EQ(boxes.size(), 2U);
@@ -44,7 +53,7 @@ TEST(DecodeDetrSigmoidTest, FirstAndLastClassAreFoundWithTheirOwnThresholds) {
   EXPECT_TRUE(Decode({1, -9, -9, -9, -9, 0}, box, {0.9F, 0.5F, 0.6F}).empty());
 }
 
-TEST(DecodeDetrSigmoidTest, OneQueryCanBeTwoClassesButNeverMoreBoxesThanQueries) {
+TEST(DecodeSigmoidQueriesTest, OneQueryCanBeTwoClassesButNeverMoreBoxesThanQueries) {
   const std::vector<float> box = {0.5F, 0.5F, 0.1F, 0.1F, 0.4F, 0.4F, 0.1F, 0.1F};
   EXPECT_EQ(Decode({3, 2, -9, -9}, box, {0.5F, 0.5F}).size(), 2U);
   const auto boxes = Decode({3, 2, 4, 1}, box, {0.5F, 0.5F});
@@ -53,7 +62,7 @@ TEST(DecodeDetrSigmoidTest, OneQueryCanBeTwoClassesButNeverMoreBoxesThanQueries)
   EXPECT_NEAR(boxes[1].left, 0.45F * 320, 1e-3);
 }
 
-TEST(DecodeDetrSigmoidTest, BoxesOutsideAreClampedAndKept) {
+TEST(DecodeSigmoidQueriesTest, BoxesOutsideAreClampedAndKept) {
   const auto boxes =
       Decode({1, 1, 1}, {2, 2, 0.5F, 0.5F, 0.5F, 0.5F, 4, 4, -1, 0.5F, 0.1F, 0.1F}, {0.5F});
   ASSERT_EQ(boxes.size(), 3U);
@@ -67,21 +76,23 @@ TEST(DecodeDetrSigmoidTest, BoxesOutsideAreClampedAndKept) {
   EXPECT_EQ(boxes[2].width, 0);
 }
 
-TEST(DecodeDetrSigmoidTest, NegativeSizesNeverMakeNegativeBoxes) {
+TEST(DecodeSigmoidQueriesTest, NegativeSizesNeverMakeNegativeBoxes) {
   const auto boxes = Decode({1}, {0.5F, 0.5F, -0.2F, -0.2F}, {0.5F});
   ASSERT_EQ(boxes.size(), 1U);
   EXPECT_GE(boxes[0].width, 0);
   EXPECT_GE(boxes[0].height, 0);
 }
 
-TEST(DecodeDetrSigmoidTest, ValuesThatAreNotFiniteMakeNoBox) {
+TEST(DecodeSigmoidQueriesTest, ValuesThatAreNotFiniteMakeNoBox) {
   for (const float bad : {kNan, kInf, -kInf}) {
     EXPECT_TRUE(Decode({bad}, {0.5F, 0.5F, 0.1F, 0.1F}, {0.5F}).empty());
     EXPECT_TRUE(Decode({1}, {0.5F, bad, 0.1F, 0.1F}, {0.5F}).empty());
   }
 }
 
-TEST(DecodeDetrSigmoidTest, NoQueriesGiveNoBoxes) { EXPECT_TRUE(Decode({}, {}, {0.5F}).empty()); }
+TEST(DecodeSigmoidQueriesTest, NoQueriesGiveNoBoxes) {
+  EXPECT_TRUE(Decode({}, {}, {0.5F}).empty());
+}
 
 TEST(IntersectionOverUnionTest, IsAreaShared) {
   const Box a = {0, 0, 0, 10, 10, 1};

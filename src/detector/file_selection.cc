@@ -25,8 +25,17 @@ constexpr char kConventionalModel[] = "model";
 /// A config is never larger.
 constexpr uint64_t kMaxConfigBytes = uint64_t{4} << 20;
 
-constexpr const char* kConfigNames[] = {"config.json", "preprocessor_config.json",
-                                        "processor_config.json", "README.md",
+constexpr const char* kConfigNames[] = {"config.json",
+                                        "preprocessor_config.json",
+                                        "processor_config.json",
+                                        "infer_cfg.yml",
+                                        "infer_cfg.yaml",
+                                        "inference.yml",
+                                        "inference.yaml",
+                                        "preprocess.yaml",
+                                        "preprocess.yml",
+                                        "pipeline.json",
+                                        "README.md",
                                         "model.safetensors.index.json"};
 
 constexpr size_t kListedAtMost = 16;

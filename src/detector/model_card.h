@@ -6,15 +6,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "detector/head_recognition.h"
+#include "onnx/input_front.h"
 
 namespace sg {
-
-/// How a model's output tensors become boxes. Each value names one reference decoder
-/// (detector/decoder.h) and one parser generator (detector/parser_source.h).
-enum class HeadKind {
-  kDetrSigmoid,  ///< logits [N,Q,C] through a sigmoid, pred_boxes [N,Q,4] as cxcywh in 0–1
-};
-const char* HeadKindName(HeadKind kind);
 
 /// How a frame fills the network's input.
 enum class ResizeMode {
@@ -23,12 +18,14 @@ enum class ResizeMode {
   kLetterboxCentre,  ///< aspect ratio kept, padded on both sides
 };
 
-/// Pixel (0–255) to network value: y = net_scale_factor * (x - offsets[c]), as nvinfer does it.
+/// Pixel (0–255) to network value: y = net_scale_factor * (x - offsets[c]), as nvinfer does it,
+/// then the graph's front (onnx/input_front.h).
 struct Preprocessing {
   ResizeMode resize = ResizeMode::kStretch;
   double net_scale_factor = 1.0;
   std::vector<double> offsets;  ///< per channel, in the network's channel order; empty: none
   bool bgr = false;             ///< channel order of the network's input
+  InputFront front;             ///< of the graph: what nvinfer cannot do
   std::string source;           ///< the file that says so
 };
 
@@ -41,14 +38,14 @@ struct ModelCard {
   std::string labels_source;        ///< e.g. "config.json id2label"
   Preprocessing preprocessing;
 
-  HeadKind head = HeadKind::kDetrSigmoid;
   std::string input_name;  ///< [N,3,H,W]
   int input_width = 0;
   int input_height = 0;
-  std::string scores_output;  ///< e.g. "logits"
-  std::string boxes_output;   ///< e.g. "pred_boxes"
-  int num_queries = 0;
-  int num_classes = 0;
+
+  /// How the outputs become boxes. While `head_candidates` has more than one entry it is their
+  /// first, and a trial on real frames must choose (SettleHead).
+  Head head;
+  std::vector<HeadCandidate> head_candidates;
 
   double score_threshold = 0.25;       ///< pre-cluster-threshold
   std::string score_threshold_source;  ///< where that number comes from

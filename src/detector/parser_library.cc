@@ -82,6 +82,20 @@ Status CheckLibraryFile(const std::string& path) {
   return OkStatus();
 }
 
+NvDsInferDataType DataTypeOf(TensorType type) {
+  switch (type) {
+    case TensorType::kFloat:
+      return FLOAT;
+    case TensorType::kHalf:
+      return HALF;
+    case TensorType::kInt32:
+      return INT32;
+    case TensorType::kInt64:
+      return INT64;
+  }
+  return FLOAT;
+}
+
 }  // namespace
 
 void ParserLibrary::Closer::operator()(void* handle) const { dlclose(handle); }
@@ -134,19 +148,16 @@ bool ParserLibrary::Parse(const std::vector<NvDsInferLayerInfo>& outputs,
   return true;
 }
 
-NvDsInferLayerInfo DescribeOutput(const char* name, const std::vector<int>& dims,
-                                  const float* data) {
-  SG_CHECK_OP(dims.size(), <=, static_cast<size_t>(kNvDsInferMaxDims));
+NvDsInferLayerInfo DescribeOutput(const TensorView& output) {
+  SG_CHECK_OP(output.dims.size(), <=, static_cast<size_t>(kNvDsInferMaxDims));
   NvDsInferLayerInfo layer = {};
-  layer.dataType = FLOAT;
-  layer.inferDims.numDims = static_cast<unsigned>(dims.size());
-  layer.inferDims.numElements = 1;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    layer.inferDims.d[i] = static_cast<unsigned>(dims[i]);
-    layer.inferDims.numElements *= static_cast<unsigned>(dims[i]);
-  }
-  layer.layerName = name;
-  layer.buffer = const_cast<float*>(data);
+  layer.dataType = DataTypeOf(output.type);
+  layer.inferDims.numDims = static_cast<unsigned>(output.dims.size());
+  layer.inferDims.numElements = static_cast<unsigned>(output.Size());
+  for (size_t i = 0; i < output.dims.size(); ++i)
+    layer.inferDims.d[i] = static_cast<unsigned>(output.dims[i]);
+  layer.layerName = output.name;
+  layer.buffer = const_cast<void*>(output.data);
   return layer;
 }
 

@@ -38,10 +38,9 @@ class ParserLibrary {
   NvDsInferParseCustomFunc function_ = nullptr;
 };
 
-/// Describes a float output of one frame to a parser. `dims` has no batch axis; `name` and `data`
-/// are borrowed and must outlive the call that uses the result.
-NvDsInferLayerInfo DescribeOutput(const char* name, const std::vector<int>& dims,
-                                  const float* data);
+/// Describes an output of one frame to a parser. Name and data are borrowed and must outlive the
+/// call that uses the result.
+NvDsInferLayerInfo DescribeOutput(const TensorView& output);
 
 /// The parameters that nvinfer passes: thresholds indexed by class. Do not copy or move the result:
 /// NVIDIA's struct holds a reference to its own member.

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "detector/parser_source.h"
@@ -40,17 +42,82 @@ bool Match(const Box& expected, std::vector<Box>* found, ParserProof* proof) {
   return true;
 }
 
-Status CheckSizes(const RecordedTensors& tensors, const ModelCard& card) {
-  const size_t rows = static_cast<size_t>(tensors.batch) * card.num_queries;
-  if (tensors.scores.size() == rows * card.num_classes && tensors.boxes.size() == rows * 4) {
-    return OkStatus();
+Status CheckSizes(const RecordedTensors& tensors) {
+  for (const RecordedOutput& output : tensors.outputs) {
+    size_t size = static_cast<size_t>(tensors.batch);
+    for (const int dim : output.dims) size *= static_cast<size_t>(dim);
+    if (output.values.size() == size) continue;
+    return InternalError(fmt::format("recorded output {} holds {} values, batch {} of [{}] has {}",
+                                     output.name, output.values.size(), tensors.batch,
+                                     fmt::join(output.dims, ","), size));
   }
-  return InternalError(
-      fmt::format("recorded tensors hold {} scores and {} box values, batch {} of {} queries and "
-                  "{} classes has "
-                  "{} and {}",
-                  tensors.scores.size(), tensors.boxes.size(), tensors.batch, card.num_queries,
-                  card.num_classes, rows * card.num_classes, rows * 4));
+  return OkStatus();
+}
+
+/// The nearest half, by the rule of the format: round to even, infinity beyond the range.
+uint16_t ToHalf(float value) {
+  if (std::isnan(value)) return 0x7e00;
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const float magnitude = std::fabs(value);
+  if (magnitude >= 65520) return sign | 0x7c00;
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);  // magnitude is in [2^(exponent-1), 2^exponent)
+  const int step = std::max(exponent - 11, -24);
+  const auto steps = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, -step)));
+  const uint32_t bits = step == -24 ? steps : (static_cast<uint32_t>(step + 24) << 10) + steps;
+  return sign | static_cast<uint16_t>(bits);
+}
+
+template <typename Number>
+void Append(Number number, std::vector<uint8_t>* bytes) {
+  const auto* from = reinterpret_cast<const uint8_t*>(&number);
+  bytes->insert(bytes->end(), from, from + sizeof number);
+}
+
+/// One slot of an output as bytes of the type that the parser is handed.
+std::vector<uint8_t> SlotBytes(const RecordedOutput& output, int slot, int batch) {
+  const size_t size = output.values.size() / static_cast<size_t>(batch);
+  std::vector<uint8_t> bytes;
+  bytes.reserve(size * sizeof(int64_t));
+  for (size_t i = slot * size; i < (slot + 1) * size; ++i) {
+    const float value = output.values[i];
+    switch (output.type) {
+      case TensorType::kFloat:
+        Append(value, &bytes);
+        break;
+      case TensorType::kHalf:
+        Append(ToHalf(value), &bytes);
+        break;
+      case TensorType::kInt32:
+        Append(static_cast<int32_t>(value), &bytes);
+        break;
+      case TensorType::kInt64:
+        Append(static_cast<int64_t>(value), &bytes);
+        break;
+    }
+  }
+  return bytes;
+}
+
+/// The outputs of one slot, with memory of exactly their size.
+struct Slot {
+  std::vector<std::vector<uint8_t>> bytes;
+  std::vector<TensorView> views;
+};
+
+Slot TakeSlot(const RecordedTensors& tensors, int slot) {
+  Slot taken;
+  for (const RecordedOutput& output : tensors.outputs)
+    taken.bytes.push_back(SlotBytes(output, slot, tensors.batch));
+  for (size_t i = 0; i < tensors.outputs.size(); ++i) {
+    const RecordedOutput& output = tensors.outputs[i];
+    taken.views.push_back({output.name.c_str(), output.dims, output.type, taken.bytes[i].data()});
+  }
+  // Engines give outputs in an order of their own: a parser must go by the names.
+  std::rotate(taken.views.begin(),
+              taken.views.begin() + slot % std::max<ptrdiff_t>(taken.views.size(), 1),
+              taken.views.end());
+  return taken;
 }
 
 }  // namespace
@@ -58,31 +125,25 @@ Status CheckSizes(const RecordedTensors& tensors, const ModelCard& card) {
 Result<ParserProof> ProveParser(const ParserLibrary& library, const ModelCard& card,
                                 const std::vector<RecordedTensors>& batches,
                                 float score_threshold) {
-  const std::vector<float> thresholds(card.num_classes, score_threshold);
-  const NvDsInferParseDetectionParams params = DetectionParams(thresholds, thresholds);
+  const DecodeSettings settings = {card.input_width, card.input_height,
+                                   std::vector<float>(card.head.num_classes, score_threshold)};
+  const NvDsInferParseDetectionParams params =
+      DetectionParams(settings.thresholds, settings.thresholds);
   const NvDsInferNetworkInfo network = {static_cast<unsigned>(card.input_width),
                                         static_cast<unsigned>(card.input_height), 3};
   ParserProof proof;
-  for (size_t batch = 0; batch < batches.size(); ++batch) {
-    const RecordedTensors& tensors = batches[batch];
-    SG_RETURN_IF_ERROR(CheckSizes(tensors, card));
-    for (int slot = 0; slot < tensors.batch; ++slot) {
-      const size_t row = static_cast<size_t>(slot) * card.num_queries;
-      const float* scores = tensors.scores.data() + row * card.num_classes;
-      const float* boxes = tensors.boxes.data() + row * 4;
-      std::vector<NvDsInferLayerInfo> outputs = {
-          DescribeOutput(card.scores_output.c_str(), {card.num_queries, card.num_classes}, scores),
-          DescribeOutput(card.boxes_output.c_str(), {card.num_queries, 4}, boxes)};
-      // Engines give outputs in an order of their own: a parser must go by the names.
-      if (slot % 2 == 1) std::swap(outputs[0], outputs[1]);
-
-      const std::vector<Box> expected =
-          DecodeDetrSigmoid({scores, boxes, card.num_queries, card.num_classes}, card.input_width,
-                            card.input_height, thresholds);
+  for (const RecordedTensors& tensors : batches) {
+    SG_RETURN_IF_ERROR(CheckSizes(tensors));
+    for (int number = 0; number < tensors.batch; ++number) {
+      const Slot slot = TakeSlot(tensors, number);
+      std::vector<NvDsInferLayerInfo> layers;
+      for (const TensorView& view : slot.views) layers.push_back(DescribeOutput(view));
+      SG_ASSIGN_OR_RETURN(const std::vector<Box> expected,
+                          DecodeHead(card.head, slot.views, settings));
       std::vector<Box> found;
       const std::string where = fmt::format("{}: {} in slot {} of batch {}", library.path(),
-                                            library.function_name(), slot, tensors.batch);
-      if (!library.Parse(outputs, network, params, &found)) {
+                                            library.function_name(), number, tensors.batch);
+      if (!library.Parse(layers, network, params, &found)) {
         return GateError(where + " refused the model's outputs");
       }
       if (found.size() != expected.size()) {

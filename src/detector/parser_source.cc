@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "base/files.h"
 #include "base/subprocess.h"
-#include "detector/parser_template_detr.h"
+#include "detector/heads/family.h"
+#include "detector/heads/parser_text.h"
 
 namespace sg {
 namespace {
@@ -16,36 +15,12 @@ bool IsAsciiAlnum(char c) { return IsAsciiLetter(c) || (c >= '0' && c <= '9'); }
 char AsciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 char AsciiUpper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
-/// A C++ string literal of any bytes.
-std::string CppString(const std::string& text) {
-  std::string literal = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      literal += '\\';
-      literal += c;
-    } else if (c >= ' ' && c < 0x7f && c != '?') {
-      literal += c;
-    } else {
-      literal += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
-    }
+/// Output names may hold anything; a comment ends with its line, or goes on after a backslash.
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c == '\\' || c == '?') c = '_';
   }
-  return literal + "\"";
-}
-
-/// `text` with each @KEY@ of `values` replaced; any other @ stays.
-std::string Filled(const std::string& text, const std::map<std::string, std::string>& values) {
-  std::string filled;
-  size_t at = 0;
-  for (size_t open = 0; (open = text.find('@', at)) != std::string::npos;) {
-    filled += text.substr(at, open - at);
-    const size_t close = text.find('@', open + 1);
-    const auto value = close == std::string::npos
-                           ? values.end()
-                           : values.find(text.substr(open + 1, close - open - 1));
-    filled += value == values.end() ? "@" : value->second;
-    at = value == values.end() ? open + 1 : close + 1;
-  }
-  return filled + text.substr(at);
+  return text;
 }
 
 Status WriteIfDifferent(const std::string& path, const std::string& bytes) {
@@ -91,25 +66,23 @@ ParserNames NamesOfParser(const std::string& model_name) {
 ParserSource GenerateParser(const ModelCard& card) {
   ParserSource source;
   source.names = NamesOfParser(card.name);
-  const std::map<std::string, std::string> values = {
-      {"FUNCTION", source.names.function_name}, {"SCORES", CppString(card.scores_output)},
-      {"BOXES", CppString(card.boxes_output)},  {"CLASSES", fmt::format("{}", card.num_classes)},
-      {"LIBRARY", source.names.library_name},   {"SOURCE", source.names.cpp_name},
+  const TextValues values = {
+      {"FUNCTION", source.names.function_name},
+      {"CLASSES", fmt::format("{}", card.head.num_classes)},
+      {"LIBRARY", source.names.library_name},
+      {"SOURCE", source.names.cpp_name},
   };
   source.cpp = fmt::format(
       "// Bounding box parser of {} for DeepStream's nvinfer, written by streamgauge import.\n"
-      "// Head: {}. Input {} x {}, {} queries, {} class{}.\n"
+      "// Input {} x {}. Head: {}\n"
       "#include <algorithm>\n#include <cmath>\n#include <cstdint>\n#include <cstdio>\n"
-      "#include <cstring>\n#include <limits>\n#include <string>\n#include <type_traits>\n"
-      "#include <vector>\n",
-      card.name, HeadKindName(card.head), card.input_width, card.input_height, card.num_queries,
-      card.num_classes, card.num_classes == 1 ? "" : "es");
+      "#include <cstring>\n#include <initializer_list>\n#include <limits>\n#include <mutex>\n"
+      "#include <string>\n#include <type_traits>\n#include <vector>\n",
+      card.name, card.input_width, card.input_height, OneLine(HeadText(card.head)));
   source.cpp += kParserAbiText;
-  switch (card.head) {
-    case HeadKind::kDetrSigmoid:
-      source.cpp += Filled(kDetrSigmoidText, values);
-      break;
-  }
+  source.cpp += Filled(kParserCommonText, values);
+  source.cpp += FamilyOf(card.head.kind).parser_text(card.head);
+  source.cpp += Filled(kParserFunctionText, values);
   source.makefile = Filled(kMakefileText, values);
   return source;
 }

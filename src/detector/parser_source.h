@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "detector/decoder.h"
 #include "detector/model_card.h"
 #include "detector/parser_library.h"
 
@@ -39,11 +40,18 @@ Status WriteParser(const ParserSource& source, const std::string& folder);
 Result<std::string> CompileParser(const std::string& folder, const ParserNames& names,
                                   double deadline_s = 120);
 
-/// One batch of a head's outputs as the engine gives them.
+/// One output of a batch as the engine gives it.
+struct RecordedOutput {
+  std::string name;
+  std::vector<int> dims;      ///< without the batch axis
+  std::vector<float> values;  ///< [batch, dims…]; whole numbers where `type` is an integer
+  TensorType type = TensorType::kFloat;  ///< what the parser is handed
+};
+
+/// One batch of a model's outputs, in any order.
 struct RecordedTensors {
   int batch = 0;
-  std::vector<float> scores;  ///< [batch, num_queries, num_classes]
-  std::vector<float> boxes;   ///< [batch, num_queries, 4]
+  std::vector<RecordedOutput> outputs;
 };
 
 /// How far the parser's boxes are from the reference decoder's.
@@ -54,8 +62,9 @@ struct ParserProof {
   double max_score = 0;   ///< largest difference of a score
 };
 
-/// Runs both on every slot of every batch at `score_threshold`. kGate with the slot and the numbers
-/// when they differ in number, class, by more than 0.01 pixel or by more than 1e-4 in score.
+/// Runs both on every slot of every batch at `score_threshold`, with the outputs in another order
+/// in every other slot. kGate with the slot and the numbers when they differ in number, class, by
+/// more than 0.01 pixel or by more than 1e-4 in score.
 Result<ParserProof> ProveParser(const ParserLibrary& library, const ModelCard& card,
                                 const std::vector<RecordedTensors>& batches, float score_threshold);
 

@@ -15,27 +15,39 @@ namespace {
 ModelCard Card(const std::string& name, int queries, int classes) {
   ModelCard card;
   card.name = name;
-  card.scores_output = "logits";
-  card.boxes_output = "pred_boxes";
+  card.head.family = "detr-sigmoid";
+  card.head.outputs = {{OutputRole::kScores, "logits", {queries, classes}, TensorType::kFloat},
+                       {OutputRole::kBoxes, "pred_boxes", {queries, 4}, TensorType::kFloat}};
   card.input_width = 320;
   card.input_height = 192;
-  card.num_queries = queries;
-  card.num_classes = classes;
+  card.head.num_classes = classes;
   for (int i = 0; i < classes; ++i) card.labels.push_back("class " + std::to_string(i));
   return card;
+}
+
+RecordedTensors Tensors(int batch, const ModelCard& card, const std::vector<float>& scores,
+                        const std::vector<float>& boxes) {
+  const std::vector<HeadOutput>& outputs = card.head.outputs;
+  return {batch,
+          {{outputs[0].name, outputs[0].dims, scores, TensorType::kFloat},
+           {outputs[1].name, outputs[1].dims, boxes, TensorType::kFloat}}};
 }
 
 RecordedTensors RandomTensors(const ModelCard& card, int batch, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> logit(-4, 4);
   std::uniform_real_distribution<float> coordinate(-0.2F, 1.2F);
-  RecordedTensors tensors;
-  tensors.batch = batch;
-  tensors.scores.resize(static_cast<size_t>(batch) * card.num_queries * card.num_classes);
-  tensors.boxes.resize(static_cast<size_t>(batch) * card.num_queries * 4);
-  for (float& value : tensors.scores) value = logit(random);
-  for (float& value : tensors.boxes) value = coordinate(random);
-  return tensors;
+  const size_t queries = static_cast<size_t>(batch) * card.head.outputs[0].dims[0];
+  std::vector<float> scores(queries * card.head.num_classes);
+  std::vector<float> boxes(queries * 4);
+  for (float& value : scores) value = logit(random);
+  for (float& value : boxes) value = coordinate(random);
+  return Tensors(batch, card, scores, boxes);
+}
+
+NvDsInferLayerInfo Layer(const char* name, const std::vector<int>& dims, const void* data,
+                         TensorType type = TensorType::kFloat) {
+  return DescribeOutput({name, dims, type, data});
 }
 
 class ParserSourceTest : public testing::Test {
@@ -88,12 +100,11 @@ TEST_F(ParserSourceTest, ValuesThatAreNotFiniteMakeNoBox) {
   const ModelCard card = Card("m", 4, 2);
   auto library = Build(card);
   ASSERT_TRUE(library.ok()) << library.error().message;
-  RecordedTensors tensors;
-  tensors.batch = 1;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
-  tensors.scores = {nan, inf, -inf, 3, 3, -9, 2, -9};
-  tensors.boxes = {.5, .5, .1, .1, .5, .5, nan, .1, .5, .5, .1, .1, inf, .5, .1, .1};
+  const RecordedTensors tensors =
+      Tensors(1, card, {nan, inf, -inf, 3, 3, -9, 2, -9},
+              {.5, .5, .1, .1, .5, .5, nan, .1, .5, .5, .1, .1, inf, .5, .1, .1});
   auto proof = ProveParser(*library, card, {tensors}, 0.5F);
   ASSERT_TRUE(proof.ok()) << proof.error().message;
   EXPECT_EQ(proof->boxes, 1);
@@ -106,11 +117,8 @@ TEST_F(ParserSourceTest, HalfTensorsGiveTheBoxesOfTheSameFloats) {
   // 1.0, and 0.5, 0.5, 0.25, 2^-24 (the smallest half), as IEEE halves.
   uint16_t logit = 0x3C00;
   uint16_t boxes[] = {0x3800, 0x3800, 0x3400, 0x0001};
-  NvDsInferLayerInfo scores_layer = DescribeOutput("logits", {1, 1}, nullptr);
-  NvDsInferLayerInfo boxes_layer = DescribeOutput("pred_boxes", {1, 4}, nullptr);
-  scores_layer.dataType = boxes_layer.dataType = HALF;
-  scores_layer.buffer = &logit;
-  boxes_layer.buffer = boxes;
+  NvDsInferLayerInfo scores_layer = Layer("logits", {1, 1}, &logit, TensorType::kHalf);
+  NvDsInferLayerInfo boxes_layer = Layer("pred_boxes", {1, 4}, boxes, TensorType::kHalf);
   const auto params = DetectionParams({0.5F}, {0.0F});
   std::vector<Box> found;
   ASSERT_TRUE(library->Parse({scores_layer, boxes_layer}, {320, 192, 3}, params, &found));
@@ -129,9 +137,8 @@ TEST_F(ParserSourceTest, SaysNoWithBothNumbersWhenClassesDiffer) {
   auto library = Build(card);
   ASSERT_TRUE(library.ok()) << library.error().message;
   const std::vector<float> values(8, 0.5F);
-  const std::vector<NvDsInferLayerInfo> outputs = {
-      DescribeOutput("pred_boxes", {2, 4}, values.data()),
-      DescribeOutput("logits", {2, 3}, values.data())};
+  const std::vector<NvDsInferLayerInfo> outputs = {Layer("pred_boxes", {2, 4}, values.data()),
+                                                   Layer("logits", {2, 3}, values.data())};
   std::vector<Box> found;
   testing::internal::CaptureStderr();
   EXPECT_FALSE(library->Parse(outputs, {320, 192, 3}, DetectionParams({0.5F}, {0}), &found));
@@ -141,8 +148,8 @@ TEST_F(ParserSourceTest, SaysNoWithBothNumbersWhenClassesDiffer) {
   EXPECT_TRUE(library->Parse(outputs, {320, 192, 3}, params, &found));
   testing::internal::CaptureStderr();
   EXPECT_FALSE(library->Parse({outputs[0]}, {320, 192, 3}, params, &found));
-  EXPECT_FALSE(library->Parse({outputs[0], DescribeOutput("logits", {2, 80}, values.data())},
-                              {320, 192, 3}, params, &found));
+  EXPECT_FALSE(library->Parse({outputs[0], Layer("logits", {2, 80}, values.data())}, {320, 192, 3},
+                              params, &found));
   testing::internal::GetCapturedStderr();
 }
 
@@ -176,7 +183,7 @@ TEST_F(ParserSourceTest, CompilesWithoutWarningsInTheStandardThatDeepStreamSampl
 
 TEST_F(ParserSourceTest, OddOutputNamesAreWrittenAsStrings) {
   ModelCard card = Card("m", 2, 1);
-  card.scores_output =
+  card.head.outputs[0].name =
       "a\"b\\c\n*/?"
       "?/9";
   auto library = Build(card);
@@ -215,9 +222,9 @@ TEST_F(ParserSourceTest, StaleLibraryThatLooksNewerIsMadeAnew) {
 TEST_F(ParserSourceTest, ParserOfAnotherModelFailsTheProof) {
   const ModelCard card = Card("m", 20, 2);
   ParserSource source = GenerateParser(card);
-  const size_t at = source.cpp.find("(cx - w / 2)");
+  const size_t at = source.cpp.find("box[2] / 2");
   ASSERT_NE(at, std::string::npos);
-  source.cpp.replace(at, 12, "(cx - w / 3)");
+  source.cpp.replace(at, 10, "box[2] / 3");
   ASSERT_TRUE(WriteParser(source, folder_).ok());
   auto path = CompileParser(folder_, source.names);
   ASSERT_TRUE(path.ok()) << path.error().message;

@@ -237,6 +237,7 @@ std::string Preprocessing(const Report& r) {
   table.Row("net-scale-factor", Shortest(p.net_scale_factor));
   table.Row("offsets", offsets.empty() ? "none" : offsets);
   table.Row("Normalization", "y = net-scale-factor × (x − offset), x in 0–255");
+  if (!p.in_graph.empty()) table.Row("Done In The Graph", Inert(p.in_graph));
   table.Row("Color Format", Inert(p.colour_format));
   table.Row("Resize", Inert(p.resize));
   table.Row("Input Resolution",

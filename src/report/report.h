@@ -79,8 +79,9 @@ struct ReportPreprocessing {
   std::vector<double> offsets;  ///< empty: none
   std::string colour_format;    ///< "RGB"
   std::string resize;           ///< "stretch", "letterbox, padded right and below", …
-  std::string source;           ///< the file that says so
-  std::optional<int> width;     ///< of the network's input
+  std::string in_graph;      ///< what the graph's front does, which nvinfer cannot; empty: nothing
+  std::string source;        ///< the file that says so
+  std::optional<int> width;  ///< of the network's input
   std::optional<int> height;
   std::optional<int> mux_width;  ///< the boxes' coordinate space
   std::optional<int> mux_height;

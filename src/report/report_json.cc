@@ -70,6 +70,7 @@ void Fields(V& v, ReportPreprocessing& f) {
   v("offsets", f.offsets);
   v("colour_format", f.colour_format);
   v("resize", f.resize);
+  v("in_graph", f.in_graph);
   v("source", f.source);
   v("width", f.width);
   v("height", f.height);

@@ -30,7 +30,8 @@ constexpr Job kJobs[] = {{"probe", ProbeJob, true},
                          {"engine-build", openvino::EngineBuildJob, false},
                          {"engine-time", openvino::EngineTimeJob, false},
                          {"onnx-shapes", openvino::OnnxShapesJob, false},
-                         {"onnx-compare", openvino::OnnxCompareJob, false}};
+                         {"onnx-compare", openvino::OnnxCompareJob, false},
+                         {"onnx-run", openvino::OnnxRunJob, false}};
 
 const Job* FindJob(const std::string& name) {
   for (const Job& job : kJobs)

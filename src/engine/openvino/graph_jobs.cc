@@ -99,6 +99,7 @@ class Runner {
     const auto path = graph.at("path").get<std::string>();
     SG_ASSIGN_OR_RETURN(auto model, ReadGraph(path));
     Runner runner(path, std::move(model), graph.at("input").get<std::string>(), request);
+    SG_RETURN_IF_ERROR(runner.ReadFeed(graph, request));
     const Json constants = graph.value("constants", Json::object());
     for (const auto& [name, constant] : constants.items()) {
       runner.constants_[name] = {constant.at("shape").get<std::vector<int64_t>>(),
@@ -112,7 +113,7 @@ class Runner {
     try {
       const auto model = model_->clone();
       std::map<ov::Output<ov::Node>, ov::PartialShape> shapes;
-      shapes[FindInput(*model, input_)] = WithBatch(batch, picture_);
+      shapes[FindInput(*model, input_)] = WithBatch(batch, InputShape());
       for (const auto& [name, constant] : constants_)
         shapes[FindInput(*model, name)] = WithBatch(batch, constant.shape);
       model->reshape(shapes);
@@ -131,7 +132,7 @@ class Runner {
       for (const auto& input : compiled.inputs()) {
         ov::Tensor tensor(input.get_element_type(), input.get_shape());
         if (input.get_names().count(input_) != 0)
-          pictures.Fill(slots, &tensor);
+          pictures.Fill(slots, feed_, &tensor);
         else
           FillConstant(input, &tensor);
         request.set_tensor(input, tensor);
@@ -153,7 +154,7 @@ class Runner {
     try {
       const auto model = model_->clone();
       std::map<ov::Output<ov::Node>, ov::PartialShape> shapes;
-      shapes[FindInput(*model, input_)] = WithBatch(1, picture_);
+      shapes[FindInput(*model, input_)] = WithBatch(1, InputShape());
       model->reshape(shapes);
       uint64_t bytes = 0;
       for (const auto& node : model->get_ordered_ops()) {
@@ -188,6 +189,27 @@ class Runner {
     std::vector<double> values;
   };
 
+  Status ReadFeed(const Json& graph, const Json& request) {
+    if (request.contains("net_scale_factor"))
+      feed_.net_scale_factor = request["net_scale_factor"].get<double>();
+    if (!graph.contains("front")) return OkStatus();
+    const Json& front = graph["front"];
+    feed_.mean = front.value("mean", std::vector<double>());
+    feed_.std = front.value("std", std::vector<double>());
+    feed_.channels_last = front.value("channels_last", false);
+    const auto channels = static_cast<size_t>(picture_.empty() ? 0 : picture_[0]);
+    if (feed_.mean.size() == feed_.std.size() &&
+        (feed_.mean.empty() || feed_.mean.size() == channels))
+      return OkStatus();
+    return UserError(path_ + ": mean and std must be one number a channel");
+  }
+
+  /// Of one picture, as the graph takes it.
+  std::vector<int64_t> InputShape() const {
+    if (!feed_.channels_last) return picture_;
+    return {picture_[1], picture_[2], picture_[0]};
+  }
+
   static ov::PartialShape WithBatch(int64_t batch, const std::vector<int64_t>& shape) {
     std::vector<ov::Dimension> dims = {batch};
     dims.insert(dims.end(), shape.begin(), shape.end());
@@ -216,7 +238,8 @@ class Runner {
   std::string path_;
   std::shared_ptr<ov::Model> model_;
   std::string input_;
-  std::vector<int64_t> picture_;
+  std::vector<int64_t> picture_;  ///< [C,H,W]
+  PictureFeed feed_;
   std::map<std::string, Constant> constants_;
 };
 
@@ -399,6 +422,46 @@ Result<Json> OnnxCompareJob(const Json& request, const Emit& emit) {
     return result;
   } catch (const Json::exception& e) {
     return UserError(std::string("onnx-compare request: ") + e.what());
+  }
+}
+
+Result<Json> OnnxRunJob(const Json& request, const Emit& emit) {
+  try {
+    SG_ASSIGN_OR_RETURN(const Runner runner, Runner::Read(request, request));
+    SG_RETURN_IF_ERROR(runner.CheckInputs());
+    SG_ASSIGN_OR_RETURN(
+        const TestPictures pictures,
+        TestPictures::Make(runner.picture(), 1, request.at("pictures_path").get<std::string>()));
+    Refusal refusal;
+    auto compiled = runner.Compile(1, &refusal);
+    std::string floats;
+    Json outputs = Json::array();
+    for (int64_t i = 0; i < pictures.count(); ++i) {
+      if (Interrupted()) return InterruptedError();
+      std::vector<PictureOutputs> picture;
+      if (!compiled || !runner.Run(*compiled, pictures, {i, 1}, &picture, &refusal))
+        return UnsupportedError(fmt::format("{}: {}does not run: {}", runner.path(),
+                                            refusal.node.empty() ? "" : refusal.node + " ",
+                                            refusal.why));
+      Json shapes = Json::array();
+      for (const OutputValues& output : picture.at(0)) {
+        shapes.push_back({{"name", output.name}, {"shape", output.shape}});
+        for (const double number : output.values) {
+          const auto value = static_cast<float>(number);
+          floats.append(reinterpret_cast<const char*>(&value), sizeof value);
+        }
+      }
+      if (i > 0 && shapes != outputs)
+        return UnsupportedError(runner.path() + ": its outputs' shapes depend on the picture");
+      outputs = std::move(shapes);
+      if (emit)
+        emit({{"event", "progress"},
+              {"fraction", static_cast<double>(i + 1) / static_cast<double>(pictures.count())}});
+    }
+    SG_RETURN_IF_ERROR(WriteFileAtomic(request.at("to").get<std::string>(), floats));
+    return Json{{"pictures", pictures.count()}, {"outputs", outputs}};
+  } catch (const Json::exception& e) {
+    return UserError(std::string("onnx-run request: ") + e.what());
   }
 }
 

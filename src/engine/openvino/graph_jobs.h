@@ -22,4 +22,10 @@ Result<Json> OnnxShapesJob(const Json& request, const std::function<void(const J
 /// `pictures_path` is a file of f32 pictures; without it they are made, always the same ones.
 Result<Json> OnnxCompareJob(const Json& request, const std::function<void(const Json&)>& emit);
 
+/// Runs pictures one by one and writes the outputs: {path, input, picture: [C,H,W], pictures_path,
+/// constants, to} → {pictures, outputs: [{name, shape}]}. The file `to` holds f32 numbers: each
+/// picture's outputs one after the other, in that order. `shape` has no batch axis. kUnsupported
+/// when a shape depends on the picture.
+Result<Json> OnnxRunJob(const Json& request, const std::function<void(const Json&)>& emit);
+
 }  // namespace sg::openvino

@@ -76,6 +76,7 @@ Result<TestPictures> TestPictures::Make(const std::vector<int64_t>& shape, int64
   if (shape.size() != 3 || shape[0] < 1 || shape[1] < 1 || shape[2] < 1)
     return UserError("a picture is [channels, height, width]");
   pictures.size_ = static_cast<size_t>(shape[0] * shape[1] * shape[2]);
+  pictures.planes_ = static_cast<size_t>(shape[0]);
   if (path.empty()) {
     pictures.count_ = count;
     pictures.values_.resize(pictures.size_ * static_cast<size_t>(count));
@@ -96,19 +97,28 @@ Result<TestPictures> TestPictures::Make(const std::vector<int64_t>& shape, int64
   return pictures;
 }
 
-void TestPictures::Fill(Slots slots, ov::Tensor* tensor) const {
+void TestPictures::Fill(Slots slots, const PictureFeed& feed, ov::Tensor* tensor) const {
+  const size_t plane = size_ / planes_;
+  const bool as_they_are = !feed.net_scale_factor && feed.mean.empty() && !feed.channels_last;
+  const bool is_byte = tensor->get_element_type() == ov::element::u8;
+  const auto value_of = [&](double value, size_t channel) {
+    if (feed.net_scale_factor) value = std::round(value * 255) * *feed.net_scale_factor;
+    if (!feed.net_scale_factor && is_byte) value *= 255;
+    return feed.mean.empty() ? value : (value - feed.mean[channel]) / feed.std[channel];
+  };
   for (int64_t slot = 0; slot < slots.count; ++slot) {
     const auto picture = static_cast<size_t>((slots.first + slot) % count_);
     const float* from = values_.data() + picture * size_;
     const size_t to = static_cast<size_t>(slot) * size_;
-    const bool is_float = tensor->get_element_type() == ov::element::f32;
-    const bool is_byte = tensor->get_element_type() == ov::element::u8;
-    if (is_float) {
+    if (as_they_are && tensor->get_element_type() == ov::element::f32) {
       std::memcpy(tensor->data<float>() + to, from, size_ * sizeof(float));
       continue;
     }
-    for (size_t i = 0; i < size_; ++i)
-      StoreNumber(is_byte ? from[i] * 255 : from[i], to + i, tensor);
+    for (size_t i = 0; i < size_; ++i) {
+      const size_t channel = i / plane;
+      const size_t at = feed.channels_last ? i % plane * planes_ + channel : i;
+      StoreNumber(value_of(from[i], channel), to + at, tensor);
+    }
   }
 }
 

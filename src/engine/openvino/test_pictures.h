@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <openvino/openvino.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,16 @@ struct Slots {
   int64_t count;
 };
 
+/// What a graph is given of a picture.
+struct PictureFeed {
+  /// Of whole grey levels: values are round(255 × picture) × this. nullopt: pictures as they are,
+  /// and 255 × as much for bytes.
+  std::optional<double> net_scale_factor;
+  std::vector<double> mean;  ///< then (x − mean[c]) ÷ std[c]; empty: none
+  std::vector<double> std;
+  bool channels_last = false;  ///< written as [H,W,C]
+};
+
 class TestPictures {
  public:
   /// `count` pictures of `shape` [C,H,W], values 0 to 1. From `path`, a file of whole pictures as
@@ -26,12 +37,13 @@ class TestPictures {
 
   int64_t count() const { return count_; }
   /// Writes the slots' pictures, starting again with the first after the last.
-  void Fill(Slots slots, ov::Tensor* tensor) const;
+  void Fill(Slots slots, const PictureFeed& feed, ov::Tensor* tensor) const;
 
  private:
   std::vector<float> values_;
   int64_t count_ = 0;
-  size_t size_ = 0;  ///< of one picture
+  size_t size_ = 0;    ///< of one picture
+  size_t planes_ = 0;  ///< of one picture
 };
 
 /// Writes one number into a tensor of any numeric type. Throws ov::Exception for other types.

@@ -61,6 +61,7 @@ class PromptedDetector(torch.nn.Module):
             text = " . ".join(phrases) + " ."
             tokens = tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
             self.token_sets = token_sets(text, phrases, tokens.pop("offset_mapping")[0].tolist())
+            freeze_text_masks(model, tokens["input_ids"])
         else:
             tokens = tokenizer(phrases, return_tensors="pt", padding="max_length",
                                max_length=model.config.text_config.max_position_embeddings, truncation=True)
@@ -83,6 +84,15 @@ class PromptedDetector(torch.nn.Module):
         if self.scores_tokens:
             logits = torch.stack([logits[:, :, tokens].amax(dim=-1) for tokens in self.token_sets], dim=-1)
         return logits, outputs.pred_boxes
+
+
+def freeze_text_masks(model, input_ids):
+    """Which token sees which depends on the text alone; the exporters know no operators for how it is found."""
+    module = sys.modules[type(model).__module__]
+    name = "generate_masks_with_special_tokens_and_transfer_map"
+    constants = getattr(module, name)(input_ids, model.model.special_tokens)
+    setattr(module, name, lambda ids, *_, **__: tuple(
+        value.repeat(ids.shape[0], *[1] * (value.dim() - 1)) for value in constants))
 
 
 def token_sets(text, phrases, offsets):
