@@ -74,7 +74,8 @@ GstFlowReturn gst_sg_mux_chain(GstPad* pad, GstObject* parent, GstBuffer* buffer
   Lock lock(mux->mutex);
   facts->source_id = sink->source_id;
   facts->frame_number = sink->next_frame_number;
-  facts->capture_ns = capture_ns;
+  // A paced source has said when the frame was due.
+  if (facts->capture_ns == 0) facts->capture_ns = capture_ns;
   facts->mux_width = mux->space_width;
   facts->mux_height = mux->space_height;
   facts->inferred = FALSE;

@@ -72,7 +72,33 @@ void AddMemory(CgroupLimits* limits, const std::string& folder, const MemoryFile
   *limits->memory_used_bytes -= std::min(cache, *limits->memory_used_bytes);
 }
 
+void KeepLargest(std::optional<double>* most, std::optional<double> value) {
+  if (value && (!*most || *value > **most)) *most = value;
+}
+
+/// One counter of a group's cpu.stat, in seconds.
+std::optional<double> CpuStatSeconds(const std::string& folder, const char* key, double per_s) {
+  const auto count = ParseStatValue(ReadOrEmpty(folder + "/cpu.stat"), key);
+  if (!count) return std::nullopt;
+  return static_cast<double>(*count) / per_s;
+}
+
 }  // namespace
+
+std::optional<double> ReadThrottledSeconds(const std::string& root) {
+  const std::string groups = ReadOrEmpty(root + "/proc/self/cgroup");
+  const std::string mount = root + "/sys/fs/cgroup";
+  std::optional<double> seconds;
+  if (const auto path = CgroupPath(groups, ""))
+    for (const std::string& base : {mount, mount + "/unified"})
+      for (const std::string& folder : GroupFolders(base, *path))
+        KeepLargest(&seconds, CpuStatSeconds(folder, "throttled_usec", 1e6));
+  if (const auto path = CgroupPath(groups, "cpu"))
+    for (const std::string& base : {mount + "/cpu,cpuacct", mount + "/cpu"})
+      for (const std::string& folder : GroupFolders(base, *path))
+        KeepLargest(&seconds, CpuStatSeconds(folder, "throttled_time", 1e9));
+  return seconds;
+}
 
 std::optional<double> ParseCpuMax(const std::string& text) {
   const size_t space = text.find(' ');

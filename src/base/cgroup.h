@@ -18,6 +18,10 @@ struct CgroupLimits {
 /// /proc and /sys, for tests.
 CgroupLimits ReadCgroupLimits(const std::string& root = "");
 
+/// Seconds for which the quota stopped this process's group, or a parent, so far; the most of them.
+/// nullopt where no group counts that.
+std::optional<double> ReadThrottledSeconds(const std::string& root = "");
+
 /// "max 100000" or "150000 100000" (version 2's cpu.max) as cores; nullopt for no limit or
 /// nonsense.
 std::optional<double> ParseCpuMax(const std::string& text);

@@ -114,7 +114,8 @@ constexpr double kGroupEndS = 2;
 /// One running child and the rules by which it is ended.
 class Child {
  public:
-  Child(pid_t pid, const Subprocess& job) : pid_(pid), grace_s_(job.grace_s) {
+  Child(pid_t pid, const Subprocess& job)
+      : pid_(pid), grace_s_(job.grace_s), stop_now_(job.stop_now) {
     if (job.deadline_s > 0) deadline_ = After(job.deadline_s);
   }
 
@@ -132,6 +133,7 @@ class Child {
       interrupted_ = true;
       BeginEnding(now);
     }
+    if (!ending_ && stop_now_ && stop_now_()) BeginEnding(now);
     if (!ending_ && now >= deadline_) {
       timed_out_ = true;
       BeginEnding(now);
@@ -177,6 +179,7 @@ class Child {
 
   const pid_t pid_;
   const double grace_s_;
+  const std::function<bool()>& stop_now_;
   Clock::time_point deadline_ = Clock::time_point::max();
   Clock::time_point kill_at_ = Clock::time_point::max();
   bool ending_ = false;

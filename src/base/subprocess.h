@@ -20,6 +20,9 @@ struct Subprocess {
   /// Called with each line, without its newline, on the calling thread.
   std::function<void(const std::string&)> on_stdout_line;
   std::function<void(const std::string&)> on_stderr_line;
+  /// Asked several times a second on the calling thread; true ends the child as the deadline does,
+  /// without `timed_out`. Empty: never.
+  std::function<bool()> stop_now;
   /// How long the group may clean up after SIGINT before it gets SIGKILL.
   double grace_s = 5;
 };

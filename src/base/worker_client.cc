@@ -22,6 +22,7 @@ Result<Json> CallWorker(const WorkerCall& call) {
   process.stdin_text = ToJsonLine(call.request) + "\n";
   process.deadline_s = call.deadline_s;
   process.on_stderr_line = call.on_log_line;
+  process.stop_now = call.stop_now;
   process.on_stdout_line = [&](const std::string& line) {
     const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     const std::string kind = event.is_object() ? event.value("event", "") : "";

@@ -16,6 +16,8 @@ struct WorkerCall {
   double deadline_s = 0;  ///< 0: none
   /// Called with each {"event": …} line that is not the result or the error.
   std::function<void(const Json&)> on_event;
+  /// True ends the job early, as Ctrl-C does, and its result still comes. Empty: never.
+  std::function<bool()> stop_now;
   /// What the worker and the libraries in it wrote to stderr, line by line.
   std::function<void(const std::string&)> on_log_line;
 };

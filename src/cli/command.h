@@ -48,6 +48,10 @@ void AddFrameCommand(CLI::App* app, CommandRun* run);
 void AddReportCommand(CLI::App* app, CommandRun* run);
 void AddOnnxCommand(CLI::App* app, CommandRun* run);
 void AddCleanCommand(CLI::App* app, CommandRun* run);
+void AddBenchCommand(CLI::App* app, CommandRun* run);
+void AddRunCommand(CLI::App* app, CommandRun* run);
+void AddCompareCommand(CLI::App* app, CommandRun* run);
+void AddExplainCommand(CLI::App* app, CommandRun* run);
 void AddHubCommand(CLI::App* app, CommandRun* run);
 
 }  // namespace sg

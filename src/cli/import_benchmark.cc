@@ -129,6 +129,11 @@ Result<ImportContext::StepOutput> RunAtPeak(const ImportContext& context, int st
       ToJson(run), {run.log, run.samples, "benchmarks/ds/decode_only.samples.jsonl"}};
 }
 
+/// One stream more than full speed allows is the most that is worth a try.
+int MostPaced(const ImportContext& context, double full_speed_fps) {
+  return std::max(1, static_cast<int>(std::floor(full_speed_fps / context.options.target_fps)) + 1);
+}
+
 /// The most streams that keep the target rate. The logs of the tries that do not hold get names of
 /// their own; ds_s{N}_run2.log is the one that counts.
 Result<ImportContext::StepOutput> RunAtTarget(const ImportContext& context, int first_streams) {
@@ -163,6 +168,22 @@ Result<ImportContext::StepOutput> RunAtTarget(const ImportContext& context, int 
   }
 }
 
+/// Run 2, and behind it the search for the capacity from its number of streams on.
+Result<ImportContext::StepOutput> WithCapacity(const ImportContext& context, int batch, int most,
+                                               Result<ImportContext::StepOutput> run2) {
+  if (!run2.ok()) return run2;
+  const int first = run2->values["run"]["streams"].get<int>();
+  SG_ASSIGN_OR_RETURN(const std::vector<PacedTry> tries,
+                      SearchCapacity(context, batch, first, most));
+  Json paced = Json::array();
+  for (const PacedTry& one : tries) {
+    paced.push_back({{"streams", one.streams}, {"samples", one.samples}, {"failure", one.failure}});
+    if (FileExists(context.folder.Path(one.samples))) run2->files.push_back(one.samples);
+  }
+  run2->values["paced"] = paced;
+  return run2;
+}
+
 }  // namespace
 
 Result<Benchmark> RunBenchmark(ImportContext* context, const TimedEngine& engine) {
@@ -187,14 +208,22 @@ Result<Benchmark> RunBenchmark(ImportContext* context, const TimedEngine& engine
   const int real_time =
       static_cast<int>(std::floor(benchmark.run1.fps.aggregate_fps / context->options.target_fps));
   const int first = std::max(1, std::min(real_time, max_batch));
+  const int most_paced = MostPaced(*context, benchmark.run1.fps.aggregate_fps);
   SG_ASSIGN_OR_RETURN(
-      const ImportContext::StepResult run2,
-      context->RunStep("7 Run 2", inputs, [&] { return RunAtTarget(*context, first); }));
+      const ImportContext::StepResult run2, context->RunStep("7 Run 2", inputs, [&] {
+        return WithCapacity(*context, max_batch, most_paced, RunAtTarget(*context, first));
+      }));
   SG_ASSIGN_OR_RETURN(benchmark.run2, ReadRun(*context, run2.values["run"]));
   for (const Json& item : run2.values["tries"]) {
     SG_ASSIGN_OR_RETURN(BenchmarkRun run, ReadRun(*context, item));
     benchmark.tries.push_back(std::move(run));
   }
+  std::vector<PacedTry> paced;
+  for (const Json& item : run2.values["paced"])
+    paced.push_back({item.at("streams").get<int>(), item.at("samples").get<std::string>(),
+                     item.at("failure").get<std::string>()});
+  SG_ASSIGN_OR_RETURN(benchmark.capacity,
+                      ReadCapacity(*context, paced, benchmark.run2.streams, most_paced));
   benchmark.run2_seconds = run2.seconds;
   benchmark.run2_reused = run2.reused;
   return benchmark;

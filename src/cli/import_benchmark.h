@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/import_capacity.h"
 #include "cli/import_context.h"
 #include "cli/import_engine.h"
 #include "cli/import_validation.h"
@@ -27,6 +28,7 @@ struct Benchmark {
   BenchmarkRun run1;                ///< at peak streams
   BenchmarkRun run2;                ///< at the most streams that keep the target rate
   std::vector<BenchmarkRun> tries;  ///< stream counts that were tried for run 2 and did not hold
+  Capacity capacity;                ///< of paced streams, found after run 2
   double decode_only_fps = 0;       ///< run 1's pipeline with the inference taken out
   double decode_cpu_ms = 0;         ///< CPU time a frame of that
   double run1_seconds = 0;

@@ -307,6 +307,7 @@ std::vector<ReportInput> InputsSection(const ImportContext& context, const Impor
 std::vector<std::string> Notes(const ImportContext& context, const ImportResults& results) {
   std::vector<std::string> notes = results.model.notes;
   notes.push_back(results.built.batch_proof + ".");
+  notes.push_back(results.benchmark.capacity.words + ".");
   if (results.timed.peak_streams == 0)
     notes.push_back(fmt::format("One stream does not reach {:g} fps on this machine.",
                                 context.options.target_fps));
@@ -359,6 +360,7 @@ Report MakeReport(const ImportContext& context, const ImportResults& results) {
   report.times = TimesSection(results);
   report.commands = CommandsSection(context, results);
   report.notes = Notes(context, results);
+  context.console.Say(benchmark.capacity.words + ".");
   return report;
 }
 

@@ -32,6 +32,10 @@ int Main(int argc, char** argv) {
   AddFrameCommand(&app, &run);
   AddReportCommand(&app, &run);
   AddOnnxCommand(&app, &run);
+  AddBenchCommand(&app, &run);
+  AddRunCommand(&app, &run);
+  AddCompareCommand(&app, &run);
+  AddExplainCommand(&app, &run);
   AddHubCommand(&app, &run);
   AddCleanCommand(&app, &run);
   try {

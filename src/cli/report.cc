@@ -1,4 +1,5 @@
-// streamgauge report: writes an import's report again from benchmark_data.json, byte for byte.
+// streamgauge report: writes an import's report again from benchmark_data.json, or the results of a
+// bench or a run from its samples, byte for byte.
 #include "report/report.h"
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/run_output.h"
 
 namespace sg {
 namespace {
@@ -19,6 +21,13 @@ Status WriteAgain(const ReportOptions& options) {
   SetUpLog(options.common.verbose);
   const Console console(options.common);
   std::string folder = options.folder;
+  if (FileExists(JoinPath(folder, kRunFile))) {
+    if (options.common.dry_run) {
+      console.Say("would write the results again in " + folder);
+      return OkStatus();
+    }
+    return WriteResults(folder, console, options.common.json);
+  }
   if (FolderExists(JoinPath(folder, "reports"))) folder = JoinPath(folder, "reports");
   const std::string data_path = JoinPath(folder, "benchmark_data.json");
   SG_ASSIGN_OR_RETURN(const Json data, ReadJsonFile(data_path));
@@ -40,9 +49,10 @@ Status WriteAgain(const ReportOptions& options) {
 
 void AddReportCommand(CLI::App* app, CommandRun* run) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command =
-      app->add_subcommand("report", "Write an import's report again from its recorded figures");
-  command->add_option("folder", options->folder, "models/NAME or its reports folder")->required();
+  CLI::App* command = app->add_subcommand(
+      "report", "Write the report of an import, a bench or a run again from what was recorded");
+  command->add_option("folder", options->folder, "models/NAME, its reports folder, or a run folder")
+      ->required();
   AddCommonFlags(command, &options->common);
   command->callback([options, run] { *run = [options] { return WriteAgain(*options); }; });
 }

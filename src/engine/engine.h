@@ -85,6 +85,14 @@ struct EngineTiming {
   static Result<EngineTiming> FromJson(const Json& json);
 };
 
+/// A timing of which every inference is kept, the warm-up's too.
+struct SampledTiming {
+  int batch = 1;
+  int requests_in_flight = 0;  ///< 0: as many as keep the device busy
+  double seconds = 0;
+  std::string samples_path;  ///< docs/formats.md, "Samples file"
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -103,6 +111,11 @@ class Engine {
   virtual Result<EngineTiming> Time(const EngineArtifact& artifact, int batch, double warmup_s,
                                     double seconds, const std::string& log_path,
                                     const ProgressFn& progress) = 0;
+
+  /// Runs for `seconds` and writes the samples file, as the inferences end. The figures returned
+  /// count the whole time; src/measure has the better ones.
+  virtual Result<EngineTiming> Sample(const EngineArtifact& artifact, const SampledTiming& timing,
+                                      const ProgressFn& progress) = 0;
 };
 
 /// The embedded engine: OpenVINO in streamgauge-worker.

@@ -23,6 +23,19 @@ class OpenVinoEngine : public Engine {
     return EngineTiming::FromJson(result);
   }
 
+  Result<EngineTiming> Sample(const EngineArtifact& artifact, const SampledTiming& timing,
+                              const ProgressFn& progress) override {
+    const Json request = {{"path", artifact.path},
+                          {"onnx_sha256", artifact.onnx_sha256},
+                          {"batch", timing.batch},
+                          {"warmup_s", 0},
+                          {"seconds", timing.seconds},
+                          {"requests_in_flight", timing.requests_in_flight},
+                          {"samples_path", timing.samples_path}};
+    SG_ASSIGN_OR_RETURN(const Json result, Call("engine-time", request, progress));
+    return EngineTiming::FromJson(result);
+  }
+
  private:
   static Result<Json> Call(const std::string& job, const Json& request,
                            const ProgressFn& progress) {

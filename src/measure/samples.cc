@@ -46,6 +46,10 @@ Status ParseHeader(const Json& line, RunRecord* record) {
   record->loop = line.value("loop", false);
   record->warmup_s = line.value("warmup_s", 0.0);
   record->measure_s = line.value("measure_s", 0.0);
+  record->pace_fps = line.value("pace_fps", 0.0);
+  record->images_per_line = line.value("images_per_line", 1.0);
+  record->cores = line.value("cores", 0.0);
+  record->clock_paced_sinks = line.value("clock_paced_sinks", std::vector<std::string>());
   return OkStatus();
 }
 
@@ -54,7 +58,13 @@ Status ParseObject(const Json& line, RunRecord* record) {
   if (line.contains("ended_by")) {
     record->ended_by = line.at("ended_by");
   } else {
-    record->seconds.push_back({line.at("time_ns"), line.at("cpu_s"), line.at("rss_bytes")});
+    SecondSample second;
+    second.time_ns = line.at("time_ns");
+    second.cpu_s = line.at("cpu_s");
+    second.rss_bytes = line.at("rss_bytes");
+    for (const SecondField& field : kOptionalSecondFields)
+      if (line.contains(field.name)) second.*field.member = line.at(field.name).get<double>();
+    record->seconds.push_back(second);
   }
   return OkStatus();
 }

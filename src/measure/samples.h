@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/samples_writer.h"
 #include "base/status.h"
-#include "pipeline/samples_writer.h"
 
 namespace sg {
 
@@ -18,9 +18,13 @@ struct RunRecord {
   bool loop = false;
   double warmup_s = 0;
   double measure_s = 0;
-  std::string ended_by;             ///< empty: the run did not come to its end (killed)
-  bool cut = false;                 ///< the last line was incomplete and is left out
-  std::vector<FrameSample> frames;  ///< in order of arrival
+  double pace_fps = 0;         ///< each source's own rate; 0: as fast as the pipeline takes them
+  double images_per_line = 1;  ///< what a frame's line stands for: the batch in a run of the engine
+  double cores = 0;            ///< that the process may use; 0: not recorded
+  std::vector<std::string> clock_paced_sinks;  ///< elements with sync=true
+  std::string ended_by;                        ///< empty: the run did not come to its end (killed)
+  bool cut = false;                            ///< the last line was incomplete and is left out
+  std::vector<FrameSample> frames;             ///< in order of arrival
   std::vector<SecondSample> seconds;
 
   /// Arrival of the first frame, in seconds since the run's start; 0 without frames.

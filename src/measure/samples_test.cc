@@ -30,7 +30,12 @@ TEST(Samples, ReadsWhatTheWriterWrote) {
     ASSERT_TRUE(writer.ok());
     (*writer)->AddFrame({1, 7, 100, 250, 3});
     (*writer)->AddFrame({0, 0, -1, 260, 0});
-    (*writer)->AddSecond({1000, 1.25, 4096});
+    SecondSample second;
+    second.time_ns = 1000;
+    second.cpu_s = 1.25;
+    second.rss_bytes = 4096;
+    second.steal_s = 0.5;
+    (*writer)->AddSecond(second);
     ASSERT_TRUE((*writer)->Close("eos").ok());
   }
   const Result<RunRecord> record = ReadSamples(path);
@@ -49,6 +54,8 @@ TEST(Samples, ReadsWhatTheWriterWrote) {
   ASSERT_EQ(record->seconds.size(), 1u);
   EXPECT_DOUBLE_EQ(record->seconds[0].cpu_s, 1.25);
   EXPECT_EQ(record->seconds[0].rss_bytes, 4096u);
+  EXPECT_EQ(record->seconds[0].steal_s, 0.5);
+  EXPECT_FALSE(record->seconds[0].throttled_s.has_value());
 }
 
 TEST(Samples, WriterReportsAFullDisk) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -13,20 +12,6 @@ namespace {
 constexpr double kNsPerS = 1e9;
 constexpr double kNsPerMs = 1e6;
 constexpr double kShortestWindowS = 2;
-
-/// t(0.975, degrees of freedom): NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2.
-double StudentT975(size_t degrees) {
-  constexpr std::array<double, 30> kTable = {
-      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  if (degrees <= kTable.size()) return kTable[degrees - 1];
-  // Between the rows the table's next smaller one, so that the interval is never too narrow.
-  if (degrees < 40) return 2.042;
-  if (degrees < 60) return 2.021;
-  if (degrees < 100) return 2.000;
-  return degrees < 1000 ? 1.984 : 1.962;
-}
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / kNsPerS; }
 
@@ -113,9 +98,9 @@ Result<FpsSummary> Summarise(const RunRecord& record, double from_s, double to_s
   summary.worst_stream = static_cast<int>(worst - summary.stream_fps.begin());
   summary.worst_fps = *worst;
 
-  const Interval interval = MeanInterval95(FramesPerSecond(record, from_s, to_s));
-  summary.aggregate_low_fps = std::max(0.0, interval.low);
-  summary.aggregate_high_fps = interval.high;
+  const Estimate seconds = SeriesMean(FramesPerSecond(record, from_s, to_s));
+  summary.aggregate_low_fps = std::max(0.0, seconds.low);
+  summary.aggregate_high_fps = seconds.high;
   summary.latency = SummariseLatency(record, first, last);
   SummariseProcess(record, from_s, to_s, &summary);
   return summary;
@@ -129,25 +114,6 @@ std::vector<double> FramesPerSecond(const RunRecord& record, double from_s, doub
     if (second < counts.size()) ++counts[second];
   }
   return counts;
-}
-
-Interval MeanInterval95(const std::vector<double>& values) {
-  SG_CHECK_OP(values.size(), >=, size_t{2});
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0;
-  for (double value : values) squares += (value - mean) * (value - mean);
-  const double half = StudentT975(values.size() - 1) * std::sqrt(squares / (n - 1) / n);
-  return {mean - half, mean + half};
-}
-
-double Quantile(const std::vector<double>& sorted, double fraction) {
-  if (sorted.empty()) return 0;
-  const double position = fraction * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(position);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  return sorted[below] +
-         (position - static_cast<double>(below)) * (sorted[below + 1] - sorted[below]);
 }
 
 }  // namespace sg

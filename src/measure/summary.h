@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "measure/samples.h"
+#include "measure/statistics.h"
 
 namespace sg {
 
@@ -24,7 +25,7 @@ struct FpsSummary {
   std::vector<double> stream_fps;
   std::vector<uint64_t> stream_frames;
   double aggregate_fps = 0;
-  /// 95 % interval of the aggregate from the window's whole seconds (see MeanInterval95).
+  /// 95 % interval of the aggregate from the window's whole seconds (SeriesMean).
   double aggregate_low_fps = 0;
   double aggregate_high_fps = 0;
   int worst_stream = 0;
@@ -52,18 +53,5 @@ Result<FpsSummary> Summarise(const RunRecord& record, double from_s, double to_s
 
 /// Frames that arrived in each whole second of the window (the rest at its end is left out).
 std::vector<double> FramesPerSecond(const RunRecord& record, double from_s, double to_s);
-
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
-
-/// mean ± t(0.975, n−1) · s ÷ √n, s with n − 1 (NIST/SEMATECH e-Handbook of Statistical
-/// Methods, 7.1.4 and 7.2.2.1). REQUIRES: at least two values.
-Interval MeanInterval95(const std::vector<double>& values);
-
-/// The value below which `fraction` of the sorted values lie, linear between neighbours
-/// (Hyndman & Fan 1996, type 7). 0 without values.
-double Quantile(const std::vector<double>& sorted, double fraction);
 
 }  // namespace sg

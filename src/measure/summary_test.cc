@@ -27,9 +27,13 @@ RunRecord SteadyRun(const std::vector<int>& fps, int seconds, int64_t start_ms =
   }
   std::stable_sort(record.frames.begin(), record.frames.end(),
                    [](const auto& a, const auto& b) { return a.arrival_ns < b.arrival_ns; });
-  for (int second = 0; second <= seconds; ++second)
-    record.seconds.push_back({start_ms * kMs + int64_t{second} * 1'000'000'000, 0.5 * second,
-                              uint64_t{1000} + static_cast<uint64_t>(second)});
+  for (int second = 0; second <= seconds; ++second) {
+    SecondSample sample;
+    sample.time_ns = start_ms * kMs + int64_t{second} * 1'000'000'000;
+    sample.cpu_s = 0.5 * second;
+    sample.rss_bytes = uint64_t{1000} + static_cast<uint64_t>(second);
+    record.seconds.push_back(sample);
+  }
   return record;
 }
 
@@ -113,38 +117,6 @@ TEST(Summary, RefusesWhatIsTooShort) {
   EXPECT_FALSE(Summarise(SteadyRun({50}, 10), 20, 30).ok());
   EXPECT_FALSE(Summarise(RunRecord(), 0, 10).ok());
   EXPECT_FALSE(Summarise(SteadyRun({50}, 10), 5, 1).ok());
-}
-
-TEST(Interval, IsThatOfStudent) {
-  // Mean 10, s 2 over five values: t(0.975, 4) = 2.776, so 10 ± 2.776 · 2 ÷ √5.
-  const std::vector<double> values = {8, 8, 10, 12, 12};
-  const Interval interval = MeanInterval95(values);
-  EXPECT_NEAR(interval.low, 10 - 2.776 * 2 / std::sqrt(5.0), 1e-9);
-  EXPECT_NEAR(interval.high, 10 + 2.776 * 2 / std::sqrt(5.0), 1e-9);
-}
-
-TEST(Interval, IsNeverNarrowerForFewerValuesOfTheSameSpread) {
-  double last_half = 1e9;
-  for (size_t n = 2; n < 1500; n += 2) {
-    std::vector<double> values(n, 1.0);
-    for (size_t i = 0; i < n; i += 2) values[i] = -1.0;
-    const Interval interval = MeanInterval95(values);
-    EXPECT_LE(interval.high, last_half) << n;
-    last_half = interval.high;
-  }
-}
-
-TEST(Quantile, IsLinearBetweenNeighbours) {
-  EXPECT_DOUBLE_EQ(Quantile({1, 2, 3, 4}, 0.5), 2.5);
-  EXPECT_DOUBLE_EQ(Quantile({1, 2, 3, 4}, 1.0), 4);
-  EXPECT_DOUBLE_EQ(Quantile({1, 2, 3, 4}, 0.0), 1);
-  EXPECT_DOUBLE_EQ(Quantile({7}, 0.99), 7);
-  EXPECT_DOUBLE_EQ(Quantile({}, 0.5), 0);
-}
-
-TEST(FramesPerSecond, LeavesTheRestAtTheEndOut) {
-  const std::vector<double> counts = FramesPerSecond(SteadyRun({10}, 4), 0.5, 3.9);
-  EXPECT_EQ(counts, (std::vector<double>{10, 10, 10}));
 }
 
 }  // namespace

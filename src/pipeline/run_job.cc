@@ -83,6 +83,9 @@ Json RunJob::ToJson() const {
           {"warmup_s", warmup_s},
           {"measure_s", measure_s},
           {"max_frames", max_frames},
+          {"pace_fps", pace.fps},
+          {"jitter_ms", pace.jitter_ms},
+          {"seed", pace.seed},
           {"stall_s", stall_s}};
 }
 
@@ -98,15 +101,22 @@ Result<RunJob> RunJob::FromJson(const Json& json) {
                         read.warmup_s = j.value("warmup_s", 0.0);
                         read.measure_s = j.value("measure_s", 0.0);
                         read.max_frames = j.value("max_frames", uint64_t{0});
+                        read.pace.fps = j.value("pace_fps", 0.0);
+                        read.pace.jitter_ms = j.value("jitter_ms", 0.0);
+                        read.pace.seed = j.value("seed", uint64_t{1});
                         read.stall_s = j.value("stall_s", 20.0);
                         return read;
                       }));
-  if (job.streams < 1) return InternalError("run job: streams is below 1");
+  if (job.streams < 0) return InternalError("run job: streams is below 0");
   if (job.loop && job.measure_s <= 0 && job.max_frames == 0)
     return InternalError("run job: loop without measure_s or max_frames would never end");
-  for (int i = static_cast<int>(job.sources.size()); i < job.streams; ++i)
-    job.sources.push_back("stream " + std::to_string(i));
+  job.NameStreams();
   return job;
+}
+
+void RunJob::NameStreams() {
+  for (int i = static_cast<int>(sources.size()); i < streams; ++i)
+    sources.push_back("stream " + std::to_string(i));
 }
 
 Json RunOutcome::ToJson() const {
@@ -126,13 +136,23 @@ Result<RunOutcome> RunOutcome::FromJson(const Json& json) {
 
 Result<RunOutcome> RunPipeline(const RunJob& job,
                                const std::function<void(double, uint64_t)>& on_second) {
+  return RunPipelineWhile(job, [&](double elapsed_s, uint64_t frames) {
+    if (on_second) on_second(elapsed_s, frames);
+    return true;
+  });
+}
+
+Result<RunOutcome> RunPipelineWhile(const RunJob& job,
+                                    const std::function<bool(double, uint64_t)>& on_second) {
+  bool stop = false;
   WorkerCall call;
   call.job = "run";
   call.request = job.ToJson();
   call.on_event = [&](const Json& event) {
-    if (on_second && event.value("event", "") == "second")
-      on_second(event.value("elapsed_s", 0.0), event.value("frames", uint64_t{0}));
+    if (event.value("event", "") == "second" && !stop)
+      stop = !on_second(event.value("elapsed_s", 0.0), event.value("frames", uint64_t{0}));
   };
+  call.stop_now = [&stop] { return stop; };
   SG_ASSIGN_OR_RETURN(const Json result, CallWorker(call));
   return RunOutcome::FromJson(result);
 }

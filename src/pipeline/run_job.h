@@ -38,19 +38,32 @@ struct VideoInfo {
 /// the message says which. Ends within 20 s.
 Result<VideoInfo> ProbeVideo(const std::string& path);
 
+/// Sources as cameras: each frame has a time at which it is due, whether or not the pipeline is
+/// ready for it.
+struct PaceOptions {
+  double fps = 0;        ///< of every source; 0: as fast as the pipeline takes them
+  double jitter_ms = 0;  ///< a frame is due up to so much before or after its place in the schedule
+  uint64_t seed = 1;     ///< of the jitter
+};
+
 struct RunJob {
-  std::string
-      launch;       ///< gst-launch syntax; sources' decoders end in pads of the element named "mux"
-  std::string tap;  ///< name of the element where frames are counted, as they reach it
+  /// gst-launch syntax; sources' decoders end in pads of the element named "mux", else of the only
+  /// sgmux.
+  std::string launch;
+  /// Name of the element where frames are counted, as they reach it; empty: the only sink.
+  std::string tap;
   std::string samples_path;  ///< samples.jsonl is written here as the frames come; empty: nowhere
-  int streams = 1;
+  int streams = 1;           ///< 0: as many as the mux has sources, else 1
   std::vector<std::string>
       sources;              ///< what to call each stream in messages and in the samples file
   bool loop = false;        ///< sources start again at their end; the run ends by `measure_s`
   double warmup_s = 0;      ///< from the first frame at the tap
   double measure_s = 0;     ///< after the warm-up; 0: until the end of the streams
   uint64_t max_frames = 0;  ///< per stream, after which the stream ends; 0: no limit
-  double stall_s = 20;      ///< no frame at the tap for so long is an error
+  PaceOptions pace;
+  double stall_s = 20;  ///< no frame at the tap for so long is an error
+  /// Gives streams without a name in `sources` one.
+  void NameStreams();
   Json ToJson() const;
   static Result<RunJob> FromJson(const Json& json);
 };
@@ -68,6 +81,10 @@ struct RunOutcome {
 /// name. `on_second(elapsed_s, frames at the tap so far)` is called about once a second.
 Result<RunOutcome> RunPipeline(const RunJob& job,
                                const std::function<void(double, uint64_t)>& on_second);
+
+/// The same, ended early (with ended_by "interrupt") once `on_second` gives false.
+Result<RunOutcome> RunPipelineWhile(const RunJob& job,
+                                    const std::function<bool(double, uint64_t)>& on_second);
 
 struct ExtractedFrames {
   std::vector<std::string> files;  ///< paths, in the order of time

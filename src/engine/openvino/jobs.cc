@@ -30,6 +30,8 @@ Result<Json> EngineTimeJob(const Json& request, const std::function<void(const J
     time.warmup_s = request.at("warmup_s").get<double>();
     time.seconds = request.at("seconds").get<double>();
     time.log_path = request.value("log_path", "");
+    time.samples_path = request.value("samples_path", "");
+    time.requests_in_flight = request.value("requests_in_flight", 0);
   } catch (const Json::exception& e) {
     return UserError(std::string("engine-time request: ") + e.what());
   }

@@ -11,7 +11,8 @@ namespace sg::openvino {
 /// EngineRequest as JSON → EngineArtifact as JSON. `emit` gets {"event":"progress",…} lines.
 Result<Json> EngineBuildJob(const Json& request, const std::function<void(const Json&)>& emit);
 
-/// {path, onnx_sha256, batch, warmup_s, seconds, log_path} → EngineTiming as JSON.
+/// {path, onnx_sha256, batch, warmup_s, seconds, log_path, samples_path, requests_in_flight} →
+/// EngineTiming as JSON.
 Result<Json> EngineTimeJob(const Json& request, const std::function<void(const Json&)>& emit);
 
 }  // namespace sg::openvino

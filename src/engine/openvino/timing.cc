@@ -16,6 +16,9 @@
 
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/process_sampler.h"
+#include "base/processor.h"
+#include "base/samples_writer.h"
 #include "engine/openvino/compile.h"
 
 namespace sg::openvino {
@@ -43,7 +46,9 @@ struct Completed {
 /// its slot, so slots need no lock; `mutex` guards `error`.
 class RequestLoop {
  public:
-  RequestLoop(ov::CompiledModel& compiled, int requests) {
+  /// `samples` may be null.
+  RequestLoop(ov::CompiledModel& compiled, int requests, SamplesWriter* samples)
+      : samples_(samples) {
     std::mt19937 random(1);  // the same pictures each time
     for (int i = 0; i < requests; ++i) {
       auto slot = std::make_unique<Slot>();
@@ -76,6 +81,9 @@ class RequestLoop {
   }
 
   uint64_t done() const { return done_; }
+  void SampleSecond() const {
+    if (samples_ != nullptr) samples_->AddSecond(SampleProcess(Nanoseconds(Clock::now())));
+  }
   bool failed() const { return failed_; }
   std::string error() {
     std::lock_guard lock(mutex_);
@@ -124,7 +132,9 @@ class RequestLoop {
       }
     } else {
       slot.completed.push_back({slot.start, end});
-      ++done_;
+      const uint64_t number = done_++;
+      if (samples_ != nullptr)
+        samples_->AddFrame({0, number, Nanoseconds(slot.start), Nanoseconds(end), 0});
     }
     if (failure || stopping_) {
       slot.busy = false;
@@ -133,12 +143,18 @@ class RequestLoop {
     }
   }
 
+  int64_t Nanoseconds(Clock::time_point at) const {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(at - created_).count();
+  }
+
   void Fail(const std::string& why) {
     std::lock_guard lock(mutex_);
     if (!failed_) error_ = why;
     failed_ = true;
   }
 
+  SamplesWriter* const samples_;
+  const Clock::time_point created_ = Clock::now();
   std::vector<std::unique_ptr<Slot>> slots_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> done_{0};
@@ -213,12 +229,14 @@ class Watch {
     const uint64_t done_before = loop_.done();
     double told_s = 0;
     uint64_t told_done = done_before;
+    loop_.SampleSecond();
     while (!loop_.failed() && !Interrupted()) {
       const double elapsed_s = Seconds(Clock::now() - begin);
       const uint64_t done = loop_.done();
       const bool over = elapsed_s >= span.seconds && done - done_before >= span.least_inferences;
       if (over || elapsed_s - told_s >= 1) {
         Tell(span, elapsed_s, elapsed_s - told_s, done - told_done);
+        loop_.SampleSecond();
         told_s = elapsed_s;
         told_done = done;
       }
@@ -256,10 +274,29 @@ int RequestsInFlight(LoadedEngine& engine, int batch) {
   return std::max(engine.optimal_requests(batch), kRequestsPerStream * std::max(1, streams));
 }
 
+Result<std::unique_ptr<SamplesWriter>> OpenSamples(const LoadedEngine& engine,
+                                                   const TimeRequest& request, int requests) {
+  return SamplesWriter::Open(
+      request.samples_path,
+      {{"streams", {fmt::format("batch {}", request.batch)}},
+       {"clock", "CLOCK_MONOTONIC, nanoseconds since the run's start"},
+       {"launch", fmt::format("{} batch {} requests {}", BaseName(engine.artifact().path),
+                              request.batch, requests)},
+       {"tap", "inference"},
+       {"images_per_line", request.batch},
+       {"warmup_s", request.warmup_s},
+       {"measure_s", request.seconds},
+       {"cores", UsableCores()}});
+}
+
 /// Warm-up, then the measurement. May throw what OpenVINO throws.
 Result<std::vector<std::string>> Measure(LoadedEngine& engine, const TimeRequest& request,
                                          const ProgressFn& progress, EngineTiming* timing) {
-  RequestLoop loop(engine.compiled(request.batch), timing->requests_in_flight);
+  std::unique_ptr<SamplesWriter> samples;
+  if (!request.samples_path.empty()) {
+    SG_ASSIGN_OR_RETURN(samples, OpenSamples(engine, request, timing->requests_in_flight));
+  }
+  RequestLoop loop(engine.compiled(request.batch), timing->requests_in_flight, samples.get());
   Watch watch(loop, request.batch, progress);
   const double warm_fraction = request.warmup_s / (request.warmup_s + request.seconds);
   loop.Start();
@@ -274,6 +311,8 @@ Result<std::vector<std::string>> Measure(LoadedEngine& engine, const TimeRequest
   const double cpu_s = ProcessCpuSeconds() - cpu_begin_s;
   loop.Stop();
   if (loop.failed()) return InternalError("inference failed: " + MeaningfulLine(loop.error()));
+  if (samples != nullptr)
+    SG_RETURN_IF_ERROR(samples->Close(Interrupted() ? "interrupt" : "duration"));
   if (Interrupted()) return InterruptedError();
   Summarise(loop.CompletedWithin(begin, end), Seconds(end - begin), cpu_s, timing);
   return watch.TakeLines();

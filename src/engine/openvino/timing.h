@@ -11,6 +11,7 @@ struct TimeRequest {
   double seconds = 0;
   std::string log_path;        ///< empty: no log
   int requests_in_flight = 0;  ///< 0: kRequestsPerStream for each of the device's streams
+  std::string samples_path = {};  ///< every inference goes here as it ends; empty: nowhere
 };
 
 /// Engine::Time on a loaded engine, in this process. The measured time is longer than asked for

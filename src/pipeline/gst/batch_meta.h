@@ -22,8 +22,10 @@ struct GstSgFrameMeta {
   GstMeta meta;
   guint source_id;       ///< number of the mux's sink pad
   guint64 frame_number;  ///< of its source, from 0
-  guint64 capture_ns;    ///< sg::MonotonicNs() when the frame entered the mux
-  guint mux_width;       ///< the coordinate space of boxes
+  /// When the frame was due, if its source is paced; else when it entered the mux;
+  /// sg::MonotonicNs().
+  guint64 capture_ns;
+  guint mux_width;  ///< the coordinate space of boxes
   guint mux_height;
   gboolean inferred;  ///< the inference element looked at this frame (detections may still be none)
 };

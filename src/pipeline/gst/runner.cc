@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 #include <gst/pbutils/missing-plugins.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <future>
 #include <optional>
 #include <thread>
@@ -16,11 +13,14 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/process_sampler.h"
+#include "base/processor.h"
+#include "base/samples_writer.h"
 #include "pipeline/gst/batch_meta.h"
 #include "pipeline/gst/gst_error.h"
+#include "pipeline/gst/pipeline_shape.h"
 #include "pipeline/gst/source_branches.h"
 #include "pipeline/gst/tap.h"
-#include "pipeline/samples_writer.h"
 
 namespace sg {
 namespace {
@@ -32,24 +32,6 @@ constexpr size_t kMaxWarnings = 20;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / kNsPerS; }
 int64_t Nanoseconds(double seconds) { return static_cast<int64_t>(seconds * kNsPerS); }
-
-double ProcessCpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-/// Resident bytes: the second number of /proc/self/statm, in pages (proc(5)).
-uint64_t ProcessRssBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t total_pages = 0;
-  uint64_t resident_pages = 0;
-  statm >> total_pages >> resident_pages;
-  return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 /// Changes the state on a thread of its own, because an element may block in it for ever (a file on
 /// a dead network mount). The thread is abandoned when that happens.
@@ -105,11 +87,12 @@ class Run {
   void WarnOfStarvedSources(int64_t now_ns);
   void Warn(const std::string& line);
 
-  const RunJob& job_;
+  RunJob job_;  ///< with the tap and the streams found
   const std::function<void(const Json&)>& emit_;
   const uint64_t start_ns_ = MonotonicNs();
   GstOwned<GstElement> pipeline_;
   GstOwned<GstBus> bus_;
+  std::vector<std::string> clock_paced_sinks_;
   std::unique_ptr<SamplesWriter> samples_;
   std::unique_ptr<Tap> tap_;
   std::unique_ptr<SourceBranches> branches_;
@@ -137,22 +120,24 @@ Status Run::Prepare() {
   SG_ASSIGN_OR_RETURN(pipeline_, ParsePipeline(job_.launch));
   bus_.reset(gst_element_get_bus(pipeline_.get()));
   GstBin* bin = GST_BIN(pipeline_.get());
-  const GstOwned<GstElement> tapped(gst_bin_get_by_name(bin, job_.tap.c_str()));
-  if (tapped == nullptr)
-    return UserError("pipeline: has no element named \"" + job_.tap + "\" to count frames at");
+  const GstOwned<GstElement> mux(FindMux(bin));
+  SG_ASSIGN_OR_RETURN(const GstOwned<GstElement> tapped, FindTap(bin, job_.tap));
+  if (job_.tap.empty()) job_.tap = GST_OBJECT_NAME(tapped.get());
+  if (job_.streams == 0) job_.streams = CountSources(mux.get(), job_.launch);
+  job_.NameStreams();
+  clock_paced_sinks_ = ClockPacedSinks(bin);
   if (!job_.samples_path.empty()) SG_RETURN_IF_ERROR(OpenSamples());
   tap_ = std::make_unique<Tap>(job_.streams, start_ns_, samples_.get());
   if (!tap_->Attach(tapped.get()))
     return UserError("pipeline: \"" + job_.tap + "\" has no sink pad to count frames at");
-  const GstOwned<GstElement> mux(gst_bin_get_by_name(bin, "mux"));
   if (mux != nullptr) {
-    branches_ =
-        std::make_unique<SourceBranches>(job_.streams, BranchOptions{job_.loop, job_.max_frames});
+    branches_ = std::make_unique<SourceBranches>(
+        job_.streams, BranchOptions{job_.loop, job_.max_frames, job_.pace});
     branches_->Attach(mux.get());
-  } else if (job_.loop || job_.max_frames > 0) {
+  } else if (job_.loop || job_.max_frames > 0 || job_.pace.fps > 0) {
     return UserError(
-        "pipeline: has no element named \"mux\", so its sources cannot be started again "
-        "or limited");
+        "pipeline: has no sgmux and no element named \"mux\", so its sources cannot be started "
+        "again, limited or paced");
   }
   return OkStatus();
 }
@@ -172,7 +157,12 @@ Status Run::OpenSamples() {
                            {"loop", job_.loop},
                            {"warmup_s", job_.warmup_s},
                            {"measure_s", job_.measure_s},
-                           {"max_frames", job_.max_frames}}));
+                           {"max_frames", job_.max_frames},
+                           {"pace_fps", job_.pace.fps},
+                           {"jitter_ms", job_.pace.jitter_ms},
+                           {"seed", job_.pace.seed},
+                           {"clock_paced_sinks", clock_paced_sinks_},
+                           {"cores", UsableCores()}}));
   return OkStatus();
 }
 
@@ -282,7 +272,7 @@ Error Run::StallError() const {
 void Run::SampleSecond() {
   const int64_t now_ns = NowNs();
   next_second_ns_ = now_ns + kNsPerS;
-  if (samples_ != nullptr) samples_->AddSecond({now_ns, ProcessCpuSeconds(), ProcessRssBytes()});
+  if (samples_ != nullptr) samples_->AddSecond(SampleProcess(now_ns));
   WarnOfStarvedSources(now_ns);
   const int64_t first_ns = tap_->first_arrival_ns();
   emit_({{"event", "second"},

@@ -3,19 +3,25 @@
 #include <charconv>
 #include <cstring>
 
+#include "pipeline/gst/batch_meta.h"
 #include "pipeline/gst/gst_error.h"
+#include "pipeline/gst/pacer.h"
 
 namespace sg {
 
 enum class BranchFailure { kNone, kNotSeekable, kEmptyLoop };
 
 struct SourceBranches::Branch {
-  explicit Branch(BranchOptions o) : options(o) {}
+  Branch(int n, BranchOptions o, std::shared_ptr<Pacer> p)
+      : number(n), options(o), pacer(std::move(p)) {}
 
   GstPadProbeReturn OnBuffer(GstPad* pad, GstPadProbeInfo* info);
   GstPadProbeReturn OnEvent(GstPad* pad, GstEvent* event);
 
+  const int number;
   const BranchOptions options;
+  const std::shared_ptr<Pacer> pacer;  ///< null without a pace
+  bool decoder_hooked = false;         ///< of the streaming thread
   std::atomic<bool> hooked{false};
   std::atomic<bool> stopping{false};
   std::atomic<uint64_t> frames{0};
@@ -81,7 +87,9 @@ GstPadProbeReturn SourceBranches::Branch::OnEvent(GstPad* peer, GstEvent* event)
 }
 
 SourceBranches::SourceBranches(int streams, BranchOptions options) {
-  for (int i = 0; i < streams; ++i) branches_.push_back(std::make_shared<Branch>(options));
+  if (options.pace.fps > 0) pacer_ = std::make_shared<Pacer>(streams, options.pace);
+  for (int i = 0; i < streams; ++i)
+    branches_.push_back(std::make_shared<Branch>(i, options, pacer_));
 }
 
 SourceBranches::~SourceBranches() {
@@ -106,6 +114,7 @@ void SourceBranches::Attach(GstElement* mux) {
 
 void SourceBranches::BeginStop() {
   for (const auto& branch : branches_) branch->stopping.store(true);
+  if (pacer_ != nullptr) pacer_->Stop();
 }
 
 void SourceBranches::OnPadAdded(GstElement*, GstPad* pad, gpointer self) {
@@ -137,8 +146,11 @@ void SourceBranches::AttachPeer(GstPad* mux_sink_pad, GstPad* peer) {
 
 GstPadProbeReturn SourceBranches::OnProbe(GstPad* pad, GstPadProbeInfo* info, gpointer shared) {
   const std::shared_ptr<Branch>& branch = *static_cast<std::shared_ptr<Branch>*>(shared);
-  if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) != 0)
-    return branch->OnBuffer(pad, info);
+  if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) != 0) {
+    const GstPadProbeReturn verdict = branch->OnBuffer(pad, info);
+    return verdict == GST_PAD_PROBE_OK && branch->pacer != nullptr ? Pace(pad, info, branch)
+                                                                   : verdict;
+  }
   GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
   const GstPadProbeReturn verdict = branch->OnEvent(pad, event);
   if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && verdict == GST_PAD_PROBE_DROP) {
@@ -148,6 +160,29 @@ GstPadProbeReturn SourceBranches::OnProbe(GstPad* pad, GstPadProbeInfo* info, gp
         [](gpointer copy) { delete static_cast<std::shared_ptr<Branch>*>(copy); });
   }
   return verdict;
+}
+
+GstPadProbeReturn SourceBranches::Pace(GstPad* pad, GstPadProbeInfo* info,
+                                       const std::shared_ptr<Branch>& branch) {
+  if (!branch->decoder_hooked) {
+    branch->decoder_hooked = true;
+    if (const GstOwned<GstPad> input(DecoderInput(pad)); input != nullptr)
+      gst_pad_add_probe(
+          input.get(), GST_PAD_PROBE_TYPE_BUFFER, &OnUnit, new std::shared_ptr<Branch>(branch),
+          [](gpointer shared) { delete static_cast<std::shared_ptr<Branch>*>(shared); });
+  }
+  const std::optional<uint64_t> due_ns = branch->pacer->WaitFrame(branch->number);
+  if (!due_ns) return GST_PAD_PROBE_DROP;
+  GstBuffer* frame = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+  info->data = frame;
+  AddFrameMeta(frame)->capture_ns = *due_ns;
+  return GST_PAD_PROBE_OK;
+}
+
+GstPadProbeReturn SourceBranches::OnUnit(GstPad*, GstPadProbeInfo*, gpointer shared) {
+  const Branch& branch = **static_cast<std::shared_ptr<Branch>*>(shared);
+  branch.pacer->WaitUnit(branch.number);
+  return GST_PAD_PROBE_OK;
 }
 
 void SourceBranches::Restart(GstElement*, gpointer shared) {

@@ -16,12 +16,17 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/run_job.h"
+
 namespace sg {
 
 struct BranchOptions {
   bool loop = false;
   uint64_t max_frames = 0;  ///< 0: no limit
+  PaceOptions pace;         ///< frames wait until they are due (pipeline/gst/pacer.h)
 };
+
+class Pacer;
 
 class SourceBranches {
  public:
@@ -31,7 +36,7 @@ class SourceBranches {
   /// Hooks the pads that feed the sink pads of `mux`, also those that appear later.
   void Attach(GstElement* mux);
 
-  /// From now on nothing is started again. Call before the pipeline is stopped.
+  /// From now on nothing is started again or held back. Call before the pipeline is stopped.
   void BeginStop();
 
   /// Any thread. Frames that the branch has delivered.
@@ -47,12 +52,16 @@ class SourceBranches {
   static void OnPadAdded(GstElement* mux, GstPad* pad, gpointer self);
   static void OnPadLinked(GstPad* sink, GstPad* peer, gpointer self);
   static GstPadProbeReturn OnProbe(GstPad* pad, GstPadProbeInfo* info, gpointer branch);
+  static GstPadProbeReturn OnUnit(GstPad* decoder_sink, GstPadProbeInfo* info, gpointer branch);
+  static GstPadProbeReturn Pace(GstPad* pad, GstPadProbeInfo* info,
+                                const std::shared_ptr<Branch>& branch);
   static void Restart(GstElement* element, gpointer branch);
   void AttachPad(GstPad* mux_sink_pad);
   void AttachPeer(GstPad* mux_sink_pad, GstPad* peer);
 
   /// Shared with the probes and with restarts in flight, which may outlive this object.
   std::vector<std::shared_ptr<Branch>> branches_;
+  std::shared_ptr<Pacer> pacer_;  ///< null without a pace; shared as the branches are
   GstElement* mux_ = nullptr;
   gulong pad_added_handler_ = 0;
 };

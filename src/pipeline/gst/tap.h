@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pipeline/samples_writer.h"
+#include "base/samples_writer.h"
 
 namespace sg {
 

@@ -1,4 +1,4 @@
-#include "pipeline/samples_writer.h"
+#include "base/samples_writer.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,9 +22,13 @@ void Append(const FrameSample& s, std::string* text) {
 }
 
 void Append(const SecondSample& s, std::string* text) {
-  fmt::format_to(std::back_inserter(*text),
-                 "{{\"time_ns\":{},\"cpu_s\":{:.6f},\"rss_bytes\":{}}}\n", s.time_ns, s.cpu_s,
+  const auto out = std::back_inserter(*text);
+  fmt::format_to(out, "{{\"time_ns\":{},\"cpu_s\":{:.6f},\"rss_bytes\":{}", s.time_ns, s.cpu_s,
                  s.rss_bytes);
+  for (const auto& [name, member] : kOptionalSecondFields)
+    if (const std::optional<double>& value = s.*member; value)
+      fmt::format_to(out, ",\"{}\":{:.10g}", name, *value);
+  fmt::format_to(out, "}}\n");
 }
 
 }  // namespace
