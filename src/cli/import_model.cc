@@ -10,6 +10,7 @@
 #include "cli/scratch_folder.h"
 #include "deepstream/nvinfer_recipe.h"
 #include "detector/card_builder.h"
+#include "detector/label_file.h"
 #include "detector/model_files.h"
 #include "onnx/onnx_file.h"
 
@@ -143,9 +144,8 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console&
 }
 
 Status PlaceLabels(const ImportContext& context, const ModelCard& card) {
-  std::string labels;
-  for (const std::string& label : card.labels) labels += label + "\n";
-  return WriteFileAtomic(context.folder.Path(context.folder.LabelFile()), labels);
+  return WriteFileAtomic(context.folder.Path(context.folder.LabelFile()),
+                         LabelFileText(card.labels));
 }
 
 Status PlaceModel(ImportContext* context, AcquiredModel* model) {

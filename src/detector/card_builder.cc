@@ -38,15 +38,6 @@ void FillName(const ModelFiles& files, ModelCard* card) {
   }
 }
 
-/// What an Ultralytics export says it is for.
-Status CheckMetadataTask(const OnnxSummary& onnx) {
-  const auto task = onnx.metadata.find("task");
-  if (task == onnx.metadata.end() || task->second == "detect") return OkStatus();
-  return UnsupportedError(fmt::format(
-      "{}: its metadata says task '{}', not detection; only detectors can be imported, give one",
-      onnx.path, task->second));
-}
-
 }  // namespace
 
 Status CheckModelName(const std::string& name) {
@@ -78,7 +69,6 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
     }
     SG_RETURN_IF_ERROR(FillArchitecture(config, config_path, &card));
   }
-  SG_RETURN_IF_ERROR(CheckMetadataTask(onnx));
   SG_RETURN_IF_ERROR(FillLabels({config, config_path, onnx, files, overrides}, &card));
   SG_RETURN_IF_ERROR(FillInput(onnx, &card));
   SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config, overrides.nvinfer_recipe}, &card));

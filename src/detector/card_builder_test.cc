@@ -411,16 +411,54 @@ TEST_F(CardBuilderTest, LabelsOfTheOnnxAndOfNamesFilesAreTaken) {
   EXPECT_EQ(card->labels_source, "coco.names");
 }
 
-TEST(LabelMap, PythonsAndJsonsNotationsAreRead) {
-  using Map = std::map<int, std::string>;
-  EXPECT_EQ(*ParseLabelMap("{0: 'a', 2: \"b's\"}", "x"), (Map{{0, "a"}, {2, "b's"}}));
-  EXPECT_EQ(*ParseLabelMap("{\"0\":\"a\",\"1\":\"it\\'s\"}", "x"), (Map{{0, "a"}, {1, "it's"}}));
-  EXPECT_EQ(*ParseLabelMap("['a', 'b',]", "x"), (Map{{0, "a"}, {1, "b"}}));
-  for (const char* text :
-       {"", "{}", "{0: a}", "{-1: 'a'}", "{0: 'a', 0: 'b'}", "{0 'a'}", "{0: 'a'", "{0: 'a'} x",
-        "__import__('os')", "{999999999: 'a'}", "'a'"}) {
-    EXPECT_FALSE(ParseLabelMap(text, "x").ok()) << text;
-  }
+TEST_F(CardBuilderTest, LabelsOfFilesComeInTheirOrder) {
+  config_.erase("id2label");
+  Write("coco.yaml", "names: {0: yaml_a, 1: yaml_b}");
+  Write("deploy.yml", "names: web\nport: 80");
+  EXPECT_EQ(Card().labels_source, "coco.yaml names");
+  Write("data.yaml", "train: x\nnames:\n- yaml_a\n- yaml_b\n");
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"yaml_a", "yaml_b"})) << "they agree";
+  Write("data.yaml", "names: [a, b]");
+  EXPECT_NE(Message(ErrorKind::kUser).find("data.yaml"), std::string::npos) << "they do not";
+  Write("coco.names", "names_a\nnames_b\n");
+  EXPECT_EQ(Card().labels_source, "coco.names");
+  Write("voc.names", "x\ny\n");
+  EXPECT_NE(Message(ErrorKind::kUser).find("--labels"), std::string::npos);
+  Write("labels.txt", "\xef\xbb\xbftxt_a\r\ntxt_b\r\n");
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"txt_a", "txt_b"}));
+  onnx_.metadata["names"] = "{0: 'onnx_a', 1: 'onnx_b'}";
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"onnx_a", "onnx_b"}));
+  onnx_.metadata["names"] = "{0: 'onnx_a', 2: 'onnx_b'}";  // a gap is a class of its own
+  EXPECT_NE(Message(ErrorKind::kUser).find("3 labels"), std::string::npos);
+  onnx_.metadata["names"] = "{0: 'a', 0: 'b'}";
+  EXPECT_NE(Message(ErrorKind::kUser).find("twice"), std::string::npos);
+  Write("mine.yaml", "names: {0: eins, 1: zwei}");
+  overrides_.labels_file = JoinPath(folder_, "mine.yaml");
+  EXPECT_EQ(Card().labels, (std::vector<std::string>{"eins", "zwei"}));
+  overrides_.labels_file = JoinPath(folder_, "deploy.yml");
+  EXPECT_NE(Message(ErrorKind::kUser).find("no names:"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, PlaceholderLabelsGiveWayAndAreSaid) {
+  config_["id2label"] = {{"0", "LABEL_0"}, {"1", "LABEL_1"}};
+  config_["label2id"] = {{"LABEL_0", 0}, {"LABEL_1", 1}};
+  ModelCard card = Card();
+  EXPECT_EQ(card.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1"}));
+  EXPECT_EQ(card.labels_source, "config.json id2label");
+  ASSERT_EQ(card.notes.size(), 1U);
+  EXPECT_NE(card.notes[0].find("--labels"), std::string::npos) << card.notes[0];
+  Write("classes.txt", "cat\ndog\n");
+  card = Card();
+  EXPECT_EQ(card.labels, (std::vector<std::string>{"cat", "dog"}));
+  ASSERT_EQ(card.notes.size(), 1U);
+  EXPECT_NE(card.notes[0].find("config.json id2label has only placeholders"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, RepeatedClassNumbersAreRefused) {
+  Write("config.json", R"({"architectures": ["RTDetrForObjectDetection"],
+                           "id2label": {"0": "a", "0": "b", "1": "c"}})");
+  config_ = nullptr;
+  EXPECT_NE(Message(ErrorKind::kUser).find("'0' is there twice"), std::string::npos);
 }
 
 TEST_F(CardBuilderTest, SourcesThatAreNoModelAreNamed) {

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <map>
+#include <string>
 
 #include "base/files.h"
 #include "detector/card_parts.h"
@@ -12,60 +10,17 @@
 namespace sg {
 namespace {
 
-constexpr int kMaxClasses = 100000;
-
-using LabelMap = std::map<int, std::string>;
-
-Error WrongMap(const std::string& path, const char* key, const std::string& why) {
-  return UserError(fmt::format("{}: {} is not a label map: {}", path, key, why));
-}
-
-Result<LabelMap> FromId2Label(const Json& map, const std::string& path) {
-  LabelMap labels;
-  for (const auto& [id_text, label] : map.items()) {
-    int id = -1;
-    const auto [end, error] = std::from_chars(id_text.data(), id_text.data() + id_text.size(), id);
-    if (error != std::errc() || end != id_text.data() + id_text.size() || id < 0 ||
-        id >= kMaxClasses) {
-      return WrongMap(path, "id2label", fmt::format("'{}' is not a class number", id_text));
-    }
-    if (!label.is_string()) {
-      return WrongMap(path, "id2label", fmt::format("class {} has no text", id));
-    }
-    labels[id] = label.get<std::string>();
-  }
-  return labels;
-}
-
-Result<LabelMap> FromLabel2Id(const Json& map, const std::string& path) {
-  LabelMap labels;
-  for (const auto& [label, id] : map.items()) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= kMaxClasses) {
-      return WrongMap(path, "label2id", fmt::format("'{}' has no class number", label));
-    }
-    labels.emplace(id.get<int>(), label);
-  }
-  return labels;
-}
-
-Result<LabelMap> FromNames(const Json& names, const std::string& path) {
-  if (names.is_object()) return FromId2Label(names, path);
-  LabelMap labels;
-  for (const Json& name : names) {
-    if (!name.is_string()) return WrongMap(path, "names", "an entry is not a text");
-    labels.emplace(static_cast<int>(labels.size()), name.get<std::string>());
-  }
-  return labels;
-}
-
 /// A label that a line of labels.txt can hold: nvinfer ends it at ';' and skips empty lines.
 std::string AsLabelLine(const std::string& label, int class_id) {
   std::string line;
   for (const char c : label) line += c == ';' ? ',' : c == '\n' || c == '\r' ? ' ' : c;
-  return line.empty() ? fmt::format("class {}", class_id) : line;
+  const bool is_blank = line.find_first_not_of(" \t") == std::string::npos;
+  return is_blank ? fmt::format("class {}", class_id) : line;
 }
 
-void TakeLabels(const LabelMap& map, const std::string& source, ModelCard* card) {
+void TakeLabels(const FoundLabels& found, ModelCard* card) {
+  const LabelMap& map = found.map;
+  const std::string& source = found.source;
   card->labels_source = source;
   const int count = map.empty() ? 0 : map.rbegin()->first + 1;
   int missing = 0;
@@ -88,25 +43,69 @@ void TakeLabels(const LabelMap& map, const std::string& source, ModelCard* card)
   }
 }
 
-/// labels.txt, classes.txt or the one .names file beside the model; empty when there is none. Two
-/// .names files are no answer.
-Result<std::string> FindLabelFile(const ModelFiles& files) {
-  const std::string onnx_folder = AbsolutePath(ParentFolder(files.onnx));
-  for (const std::string& folder : {onnx_folder, files.config_folder}) {
-    for (const char* name : {"labels.txt", "classes.txt"}) {
-      if (const std::string path = JoinPath(folder, name); FileExists(path)) return path;
-    }
-    SG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
-    std::string found;
-    int count = 0;
-    for (const std::string& name : names) {
-      if (!name.ends_with(".names")) continue;
-      found = JoinPath(folder, name);
-      ++count;
-    }
-    if (count == 1) return found;
+/// Of config.json; an empty map when it has none under the key.
+Result<FoundLabels> LabelsOfConfig(const LabelSources& sources, const char* key) {
+  FoundLabels found;
+  const auto map = sources.config.find(key);
+  if (map == sources.config.end() || !(map->is_object() || map->is_array())) return found;
+  const std::string what = fmt::format("{}: {}", sources.config_path, key);
+  if (FileExists(sources.config_path)) {
+    SG_ASSIGN_OR_RETURN(const std::string text, ReadFile(sources.config_path));
+    SG_RETURN_IF_ERROR(CheckNoRepeatedMember(text, key, what));
   }
-  return std::string();
+  const bool by_label = std::string(key) == "label2id" && map->is_object();
+  SG_ASSIGN_OR_RETURN(found.map, by_label ? IdsByLabel(*map, what) : LabelsById(*map, what));
+  found.source = std::string("config.json ") + key;
+  return found;
+}
+
+Result<FoundLabels> LabelsOfMetadata(const OnnxSummary& onnx) {
+  FoundLabels found;
+  for (const char* key : {"names", "id2label"}) {
+    const auto text = onnx.metadata.find(key);
+    if (text == onnx.metadata.end() || text->second.empty()) continue;
+    const std::string what = fmt::format("{}: the ONNX metadata's {}", onnx.path, key);
+    SG_ASSIGN_OR_RETURN(found.map, LabelsOfText(text->second, what));
+    found.source = fmt::format("the ONNX's metadata {}", key);
+    if (!found.map.empty()) break;
+  }
+  return found;
+}
+
+/// The first labels in order that are real ones, else the first placeholders.
+class Search {
+ public:
+  /// True when the search is over.
+  bool Take(const FoundLabels& labels) {
+    if (labels.map.empty()) return false;
+    const bool placeholders = ArePlaceholders(labels.map);
+    if (found_.map.empty() || !placeholders) {
+      replaced_ = found_.source;
+      found_ = labels;
+    }
+    return !placeholders;
+  }
+  const FoundLabels& found() const { return found_; }
+  /// Where placeholders were that real labels stand for now; empty: nowhere.
+  const std::string& replaced() const { return replaced_; }
+
+ private:
+  FoundLabels found_;
+  std::string replaced_;
+};
+
+Status LookEverywhere(const LabelSources& sources, Search* search) {
+  for (const char* key : {"id2label", "label2id", "names"}) {
+    SG_ASSIGN_OR_RETURN(const FoundLabels found, LabelsOfConfig(sources, key));
+    if (search->Take(found)) return OkStatus();
+  }
+  SG_ASSIGN_OR_RETURN(const FoundLabels in_onnx, LabelsOfMetadata(sources.onnx));
+  if (search->Take(in_onnx)) return OkStatus();
+  const ModelFiles& files = sources.files;
+  SG_ASSIGN_OR_RETURN(const FoundLabels beside, FindLabels({AbsolutePath(ParentFolder(files.onnx)),
+                                                            AbsolutePath(files.config_folder)}));
+  search->Take(beside);
+  return OkStatus();
 }
 
 }  // namespace
@@ -123,46 +122,33 @@ Status FillArchitecture(const Json& config, const std::string& config_path, Mode
 }
 
 Status FillLabels(const LabelSources& sources, ModelCard* card) {
-  const CardOverrides& overrides = sources.overrides;
-  if (!overrides.labels_file.empty()) {
-    SG_ASSIGN_OR_RETURN(card->labels, ReadLabelFile(overrides.labels_file));
-    card->labels_source = "--labels " + overrides.labels_file;
+  if (const std::string& path = sources.overrides.labels_file; !path.empty()) {
+    SG_ASSIGN_OR_RETURN(const FoundLabels labels, ReadAnyLabels(path));
+    TakeLabels({labels.map, "--labels " + path}, card);
     return OkStatus();
   }
-  using Reader = Result<LabelMap> (*)(const Json&, const std::string&);
-  constexpr std::pair<const char*, Reader> kReaders[] = {
-      {"id2label", FromId2Label}, {"label2id", FromLabel2Id}, {"names", FromNames}};
-  for (const auto& [key, reader] : kReaders) {
-    const auto map = sources.config.find(key);
-    if (map == sources.config.end() || !(map->is_object() || map->is_array()) || map->empty()) {
-      continue;
-    }
-    SG_ASSIGN_OR_RETURN(const LabelMap labels, reader(*map, sources.config_path));
-    TakeLabels(labels, std::string("config.json ") + key, card);
-    return OkStatus();
+  Search search;
+  SG_RETURN_IF_ERROR(LookEverywhere(sources, &search));
+  if (search.found().map.empty()) {
+    const std::string lacks =
+        sources.config.is_null() ? "is missing" : "has no id2label, label2id or names";
+    return UserError(
+        fmt::format("{}: {}, the ONNX has no names in its metadata, and there is no labels.txt, "
+                    "one names file or "
+                    "data.yaml beside the model; give the labels with --labels FILE, one a line",
+                    sources.config_path, lacks));
   }
-  if (const auto names = sources.onnx.metadata.find("names");
-      names != sources.onnx.metadata.end()) {
-    SG_ASSIGN_OR_RETURN(const LabelMap labels,
-                        ParseLabelMap(names->second, sources.onnx.path + " metadata names"));
-    TakeLabels(labels, "the ONNX's metadata names", card);
-    return OkStatus();
+  TakeLabels(search.found(), card);
+  if (!search.replaced().empty()) {
+    card->notes.push_back(
+        fmt::format("{} has only placeholders (LABEL_0 …), the labels are those of {}",
+                    search.replaced(), card->labels_source));
+  } else if (ArePlaceholders(search.found().map)) {
+    card->notes.push_back(fmt::format(
+        "the labels of {} are placeholders (LABEL_0 …): its author named no classes; give them "
+        "with --labels FILE",
+        card->labels_source));
   }
-  SG_ASSIGN_OR_RETURN(const std::string path, FindLabelFile(sources.files));
-  if (path.empty() && sources.config.is_null()) {
-    return UserError(fmt::format(
-        "{}: is missing, the ONNX has no names in its metadata, and there is no labels.txt beside "
-        "the model; give the labels with --labels FILE, one a line",
-        sources.config_path));
-  }
-  if (path.empty()) {
-    return UserError(fmt::format(
-        "{}: has no id2label, label2id or names, and there is no labels.txt beside the model; give "
-        "the labels with --labels FILE, one a line",
-        sources.config_path));
-  }
-  SG_ASSIGN_OR_RETURN(card->labels, ReadLabelFile(path));
-  card->labels_source = BaseName(path);
   return OkStatus();
 }
 

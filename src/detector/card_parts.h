@@ -23,7 +23,8 @@ struct LabelSources {
 };
 
 /// Labels of --labels, else of config.json (id2label, label2id, names), else of the ONNX's metadata
-/// (names), else of labels.txt, classes.txt or a .names file beside the model.
+/// (names), else of files beside the model (FindLabels). transformers' placeholders (LABEL_0) give
+/// way to real ones. Gaps are filled by the class number.
 Status FillLabels(const LabelSources& sources, ModelCard* card);
 
 /// The input's name, form and, where the graph fixes it, size.

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/files.h"
+#include "detector/label_file.h"
 #include "detector/variant_name.h"
 
 namespace sg {
@@ -35,8 +36,6 @@ constexpr const char* kConfigNames[] = {"config.json",
                                         "preprocess.yml",
                                         "pipeline.json",
                                         "README.md",
-                                        "labels.txt",
-                                        "classes.txt",
                                         "model.safetensors.index.json"};
 
 constexpr size_t kListedAtMost = 16;
@@ -412,7 +411,9 @@ std::vector<std::string> SelectConfigs(const std::vector<ListedFile>& files) {
     const std::string name = BaseName(file.path);
     const bool known =
         std::find(std::begin(kConfigNames), std::end(kConfigNames), name) != std::end(kConfigNames);
-    if (known || name.ends_with(".names") || IsNvinferConfig(name)) configs.push_back(file.path);
+    if (known || IsLabelListName(name) || IsDataYamlName(name) || IsNvinferConfig(name)) {
+      configs.push_back(file.path);
+    }
   }
   return configs;
 }

@@ -97,11 +97,13 @@ TEST(FileSelection, SafeTensorsOnlyWithoutOnnx) {
 }
 
 TEST(FileSelection, OnlySmallFilesThatTellSomethingAreConfigs) {
-  std::vector<ListedFile> files = Listing({"config.json", "onnx/labels.txt", "README.md",
-                                           "tokenizer.json", "coco.names", "src/config.json"});
+  std::vector<ListedFile> files =
+      Listing({"config.json", "onnx/labels.txt", "README.md", "tokenizer.json", "coco.names",
+               "src/config.json", "data.yaml", "class_names.txt"});
   files.push_back({"preprocessor_config.json", uint64_t{1} << 30});
-  EXPECT_EQ(SelectConfigs(files), (std::vector<std::string>{"config.json", "onnx/labels.txt",
-                                                            "README.md", "coco.names"}));
+  EXPECT_EQ(SelectConfigs(files),
+            (std::vector<std::string>{"config.json", "onnx/labels.txt", "README.md", "coco.names",
+                                      "data.yaml", "class_names.txt"}));
 }
 
 TEST(FileSelection, NvinferConfigsAreConfigs) {

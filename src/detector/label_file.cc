@@ -2,17 +2,57 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <string_view>
 
 #include "base/files.h"
 
 namespace sg {
+namespace {
+
+constexpr const char* kListNames[] = {"labels.txt",   "classes.txt",  "label.txt",
+                                      "class.txt",    "names.txt",    "class_names.txt",
+                                      "labelmap.txt", "label_map.txt"};
+/// A data set's description is never larger.
+constexpr uint64_t kMaxYamlBytes = uint64_t{1} << 20;
+
+std::string Lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+/// The labels that the wanted files of the folder agree on; an empty map when they do not, or have
+/// none.
+Result<FoundLabels> OnlyLabelsAmong(const std::string& folder,
+                                    const std::vector<std::string>& names,
+                                    bool (*is_wanted)(const std::string&)) {
+  FoundLabels only;
+  for (const std::string& name : names) {
+    const std::string path = JoinPath(folder, name);
+    const Result<uint64_t> size = FileSize(path);
+    if (!is_wanted(name) || !FileExists(path) || !size.ok() || *size > kMaxYamlBytes) continue;
+    if (IsDataYamlName(name)) {
+      SG_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+      SG_ASSIGN_OR_RETURN(const LabelMap map, LabelsOfYaml(text, path + ": names"));
+      if (map.empty()) continue;  // about something else
+    }
+    SG_ASSIGN_OR_RETURN(FoundLabels found, ReadAnyLabels(path));
+    if (!only.map.empty() && only.map != found.map) return FoundLabels();
+    only = std::move(found);
+  }
+  return only;
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> ReadLabelFile(const std::string& path) {
   SG_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   std::vector<std::string> labels;
   std::string_view rest = text;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   while (!rest.empty()) {
     const size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
@@ -27,76 +67,48 @@ Result<std::vector<std::string>> ReadLabelFile(const std::string& path) {
   return labels;
 }
 
-namespace {
+bool IsLabelListName(const std::string& file_name) {
+  const std::string name = Lower(file_name);
+  return name.ends_with(".names") ||
+         std::find(std::begin(kListNames), std::end(kListNames), name) != std::end(kListNames);
+}
 
-/// Reads Python's {int: str} or [str] from left to right.
-class LabelMapReader {
- public:
-  explicit LabelMapReader(std::string_view text) : text_(text) {}
+bool IsDataYamlName(const std::string& file_name) {
+  const std::string name = Lower(file_name);
+  return name.ends_with(".yaml") || name.ends_with(".yml");
+}
 
-  /// False when the text is something else.
-  bool Read(std::map<int, std::string>* labels) {
-    const bool is_map = Take('{');
-    if (!is_map && !Take('[')) return false;
-    const char end = is_map ? '}' : ']';
-    while (!Take(end)) {
-      int id = static_cast<int>(labels->size());
-      std::string label;
-      if (is_map && (!ReadId(&id) || !Take(':'))) return false;
-      if (!ReadText(&label) || !labels->emplace(id, std::move(label)).second) return false;
-      if (!Take(',') && Next() != end) return false;
+Result<FoundLabels> ReadAnyLabels(const std::string& path) {
+  FoundLabels found;
+  found.source = BaseName(path);
+  if (IsDataYamlName(path)) {
+    SG_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    SG_ASSIGN_OR_RETURN(found.map, LabelsOfYaml(text, path + ": names"));
+    if (!found.map.empty()) {
+      found.source += " names";
+      return found;
     }
-    return Next() == '\0' && !labels->empty();
+    return UserError(fmt::format("{}: has no names:, a list or a map of class numbers", path));
   }
+  SG_ASSIGN_OR_RETURN(const std::vector<std::string> labels, ReadLabelFile(path));
+  for (const std::string& label : labels) {
+    found.map.emplace(static_cast<int>(found.map.size()), label);
+  }
+  return found;
+}
 
- private:
-  char Next() {
-    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n'))
-      text_.remove_prefix(1);
-    return text_.empty() ? '\0' : text_.front();
-  }
-  bool Take(char c) {
-    if (Next() != c) return false;
-    text_.remove_prefix(1);
-    return true;
-  }
-  /// A number, bare or in quotes.
-  bool ReadId(int* id) {
-    std::string quoted;
-    if (Next() == '\'' || Next() == '"') {
-      if (!ReadText(&quoted)) return false;
-      const auto [end, error] = std::from_chars(quoted.data(), quoted.data() + quoted.size(), *id);
-      return error == std::errc() && end == quoted.data() + quoted.size() && IsClass(*id);
+Result<FoundLabels> FindLabels(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    if (FileExists(JoinPath(folder, kListNames[0]))) {
+      return ReadAnyLabels(JoinPath(folder, kListNames[0]));
     }
-    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), *id);
-    if (error != std::errc()) return false;
-    text_.remove_prefix(static_cast<size_t>(end - text_.data()));
-    return IsClass(*id);
-  }
-  static bool IsClass(int id) { return id >= 0 && id < kMaxClasses; }
-  bool ReadText(std::string* label) {
-    const char quote = Next();
-    if (quote != '\'' && quote != '"') return false;
-    text_.remove_prefix(1);
-    while (!text_.empty() && text_.front() != quote) {
-      if (text_.front() == '\\' && text_.size() > 1) text_.remove_prefix(1);
-      label->push_back(text_.front());
-      text_.remove_prefix(1);
+    SG_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+    for (const auto& is_wanted : {IsLabelListName, IsDataYamlName}) {
+      SG_ASSIGN_OR_RETURN(FoundLabels found, OnlyLabelsAmong(folder, names, is_wanted));
+      if (!found.map.empty()) return found;
     }
-    return Take(quote);
   }
-
-  static constexpr int kMaxClasses = 100000;
-  std::string_view text_;
-};
-
-}  // namespace
-
-Result<std::map<int, std::string>> ParseLabelMap(const std::string& text,
-                                                 const std::string& where) {
-  std::map<int, std::string> labels;
-  if (LabelMapReader(text).Read(&labels)) return labels;
-  return UserError(fmt::format("{}: is not a label map: {}", where, text.substr(0, 60)));
+  return FoundLabels();
 }
 
 std::string LabelFileText(const std::vector<std::string>& labels) {

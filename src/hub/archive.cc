@@ -298,6 +298,26 @@ class Unpacking {
   std::vector<std::string> files_;
 };
 
+/// Where a target is kept while its successor takes its place.
+std::string OldOf(const std::string& target) { return target + ".old"; }
+
+/// After a kill in Replace(): the old folder comes back, or goes when the new one is there.
+Status TidyOld(const std::string& target) {
+  if (!FolderExists(OldOf(target))) return OkStatus();
+  if (FolderExists(target)) return RemoveAll(OldOf(target));
+  return RenameFile(OldOf(target), target);
+}
+
+/// Puts `part` in the target's place; at every moment the old folder or the new one is whole.
+Status Replace(const std::string& part, const std::string& target) {
+  if (FolderExists(target)) SG_RETURN_IF_ERROR(RenameFile(target, OldOf(target)));
+  if (const Status placed = RenameFile(part, target); !placed.ok()) {
+    const Status back = TidyOld(target);
+    return placed.error();
+  }
+  return RemoveAll(OldOf(target));
+}
+
 }  // namespace
 
 bool IsArchiveName(const std::string& file_name) {
@@ -318,10 +338,10 @@ Result<std::vector<std::string>> UnpackArchive(const std::string& archive,
   SG_CHECK(!target.empty());
   const std::string part = target + ".part";
   SG_RETURN_IF_ERROR(RemoveAll(part));
+  SG_RETURN_IF_ERROR(TidyOld(target));
   Result<std::vector<std::string>> files = Unpacking(archive, part, limits).Run();
   Status placed = files.status();
-  if (placed.ok()) placed = RemoveAll(target);
-  if (placed.ok()) placed = RenameFile(part, target);
+  if (placed.ok()) placed = Replace(part, target);
   if (placed.ok()) return files;
   const Status removed = RemoveAll(part);
   return placed.error();

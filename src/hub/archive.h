@@ -19,8 +19,9 @@ struct ArchiveLimits {
 /// True for the file names that UnpackArchive takes.
 bool IsArchiveName(const std::string& file_name);
 
-/// Unpacks into `folder` (made; unpacked into `folder`.part and renamed, so it is whole or absent)
-/// and returns the files' paths relative to it, sorted. Files get mode 0644 less the umask; what
+/// Unpacks into `folder` (made; unpacked into `folder`.part and renamed, so it is whole or absent; an
+/// older one stays until then, after a kill as `folder`.old, which the next call takes back) and
+/// returns the files' paths relative to it, sorted. Files get mode 0644 less the umask; what
 /// macOS adds (__MACOSX, ._*) is left out. Refused, with nothing left behind: absolute paths, "..",
 /// links of both kinds, devices, two entries of one name, names that differ by case only or are not
 /// plain UTF-8, more than the limits, a damaged, cut-off or encrypted archive, one gzipped file.

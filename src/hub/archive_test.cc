@@ -2,7 +2,12 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "base/files.h"
 #include "base/testing.h"
@@ -146,6 +151,45 @@ TEST_F(Archive, AnOlderFolderIsReplacedOnlyByAWholeOne) {
   EXPECT_TRUE(FileExists(folder_ / "out/old"));
   ASSERT_TRUE(Unpack("a.zip", {{"new", "2"}}).ok());
   EXPECT_FALSE(FileExists(folder_ / "out/old"));
+}
+
+TEST_F(Archive, AKillNeverLosesTheOlderFolder) {
+  std::vector<Entry> entries;
+  for (int i = 0; i < 200; ++i) entries.push_back({fmt::format("m/{}", i), "weights"});
+  ASSERT_TRUE(Unpack("a.zip", entries).ok());
+  ASSERT_TRUE(WriteFileAtomic(folder_ / "bad.zip", "no").ok());
+  int interrupted = 0;
+  for (int i = 0; i < 40; ++i) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      while (UnpackArchive(folder_ / "a.zip", folder_ / "out").ok()) continue;
+      _exit(1);
+    }
+    usleep(static_cast<useconds_t>(2000 + 777 * i));
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    if (FolderExists(folder_ / "out.part") || FolderExists(folder_ / "out.old")) ++interrupted;
+    // Nothing new comes, so it is the older one that has to be there.
+    EXPECT_FALSE(UnpackArchive(folder_ / "bad.zip", folder_ / "out").ok());
+    for (const Entry& entry : entries) {
+      ASSERT_TRUE(FileExists(folder_ / "out/" + entry.path)) << entry.path << " in round " << i;
+    }
+    ASSERT_FALSE(FolderExists(folder_ / "out.old"));
+  }
+  EXPECT_GT(interrupted, 0) << "no kill came in the middle";
+}
+
+TEST_F(Archive, AnOlderFolderThatAKillPutAsideComesBack) {
+  ASSERT_TRUE(MakeFolders(folder_ / "out.old").ok());
+  ASSERT_TRUE(WriteFileAtomic(folder_ / "out.old/old", "1").ok());
+  ASSERT_TRUE(WriteFileAtomic(folder_ / "bad.zip", "no").ok());
+  EXPECT_FALSE(UnpackArchive(folder_ / "bad.zip", folder_ / "out").ok());
+  EXPECT_TRUE(FileExists(folder_ / "out/old"));
+  ASSERT_TRUE(MakeFolders(folder_ / "out.old").ok());
+  ASSERT_TRUE(Unpack("a.zip", {{"new", "2"}}).ok());
+  EXPECT_FALSE(FolderExists(folder_ / "out.old"));
+  EXPECT_TRUE(FileExists(folder_ / "out/new"));
 }
 
 }  // namespace

@@ -102,6 +102,8 @@ std::optional<uint64_t> NumberIn(std::string_view text) {
   return number;
 }
 
+bool IsSuccess(int status) { return status >= 200 && status < 300; }
+
 /// What the server says of the file before its bytes come.
 struct Remote {
   Hop hop;              ///< the address behind the redirects
@@ -197,54 +199,26 @@ class FileDownload {
     return part->Finish();
   }
 
-  /// Waits before another try; an Error when there is none left. `answered`: the response is
-  /// complete and its status is the fault.
-  Status WaitForRetry(BackOff* back_off, Transfer* transfer, int code) {
-    const bool answered = code == CURLE_OK;
-    const HttpResponse& response = transfer->Response();
-    const bool retry =
-        answered ? response.status == 429 || response.status >= 500 : IsTransient(code);
-    const auto wait_s = retry ? back_off->Next(answered ? &response : nullptr) : std::nullopt;
-    if (!wait_s) {
-      if (answered) return Refused(response);
-      return TransferError(code, transfer->details(), file_.url);
-    }
-    if (!WaitUnlessInterrupted(*wait_s)) return InterruptedError();
-    return OkStatus();
-  }
-
   // --- a first look ---
 
   /// Asks for one byte: shows the redirects, the size, and whether ranges are answered.
   Result<Remote> LookAt() {
-    BackOff back_off(http_->patience);
     const std::string range = "Range: bytes=0-0";
-    Redirects redirects(FirstHop({range}), {range, "Accept-Encoding: identity"});
-    while (true) {
-      Transfer transfer(redirects.hop(), http_->patience);
-      bool body_refused = false;
-      transfer.OnBodyBytes([&](const char*, size_t) {
-        const int status = transfer.Response().status;
-        body_refused = status >= 200 && status < 300 && status != 206;
-        return !body_refused;  // the whole file starts to come: it is asked for properly later
+    const auto begin = [](Transfer* transfer) {
+      transfer->OnBodyBytes([transfer](const char*, size_t) {
+        const int status = transfer->Response().status;
+        // The whole file starts to come: it is asked for properly later.
+        return !IsSuccess(status) || status == 206;
       });
-      int code = http_->Run(&transfer);
-      if (Interrupted()) return InterruptedError();
-      if (body_refused) code = CURLE_OK;
-      if (code == CURLE_OK) {
-        if (const auto target = transfer.RedirectTarget()) {
-          SG_RETURN_IF_ERROR(redirects.Follow(*target));
-          continue;
-        }
-        const HttpResponse& response = transfer.Response();
-        if ((response.status >= 200 && response.status < 300) || response.status == 416) {
-          SG_RETURN_IF_ERROR(CheckContent(response));
-          return ReadRemote(response, redirects.hop());
-        }
-      }
-      SG_RETURN_IF_ERROR(WaitForRetry(&back_off, &transfer, code));
-      redirects = Redirects(FirstHop({range}), {range, "Accept-Encoding: identity"});
+    };
+    SG_ASSIGN_OR_RETURN(
+        const HttpClient::Impl::Walked walked,
+        http_->Follow({FirstHop({range}), {range, "Accept-Encoding: identity"}, begin}));
+    if (!IsSuccess(walked.response.status) && walked.response.status != 416) {
+      return Refused(walked.response);
     }
+    SG_RETURN_IF_ERROR(CheckContent(walked.response));
+    return ReadRemote(walked.response, walked.hop);
   }
 
   static Remote ReadRemote(const HttpResponse& response, const Hop& hop) {
@@ -269,101 +243,57 @@ class FileDownload {
   // --- one plain answer ---
 
   Status FetchPlain() {
-    BackOff back_off(http_->patience);
-    while (true) {
-      Redirects redirects(FirstHop({}), {"Accept-Encoding: identity"});
-      SG_ASSIGN_OR_RETURN(const bool done, PlainTry(&redirects, &back_off));
-      if (done) return OkStatus();
+    std::optional<PlainSink> sink;
+    const auto begin = [&](Transfer* transfer) {
+      sink.emplace(this);
+      transfer->OnBodyBytes([&sink, transfer](const char* bytes, size_t size) {
+        return sink->Take(transfer->Response(), bytes, size);
+      });
+    };
+    SG_ASSIGN_OR_RETURN(const HttpClient::Impl::Walked walked,
+                        http_->Follow({FirstHop({}), {"Accept-Encoding: identity"}, begin}));
+    SG_RETURN_IF_ERROR(sink->status);
+    if (!IsSuccess(walked.response.status)) return Refused(walked.response);
+    SG_RETURN_IF_ERROR(sink->OpenPart());  // an empty file has no body bytes
+    const uint64_t received = sink->part->size_bytes();
+    if (file_.size_bytes && received != *file_.size_bytes) {
+      PartFile::Discard(file_.path);
+      return WrongSize(received);
     }
+    const std::unique_ptr<HashFollower> hash = StartHash(*sink->part);
+    return Finish(sink->part.get(), hash.get());
   }
 
-  /// One walk through the redirects to the body. False: try again.
-  Result<bool> PlainTry(Redirects* redirects, BackOff* back_off) {
-    while (true) {
-      Transfer transfer(redirects->hop(), http_->patience);
-      PlainSink sink(this, &transfer);
-      transfer.OnBodyBytes([&](const char* bytes, size_t size) { return sink.Take(bytes, size); });
-      const int code = http_->Run(&transfer);
-      if (Interrupted()) return InterruptedError();
-      if (!sink.status.ok()) return sink.status.error();
-      if (code == CURLE_OK) {
-        if (const auto target = transfer.RedirectTarget()) {
-          SG_RETURN_IF_ERROR(redirects->Follow(*target));
-          continue;
-        }
-        const int status = transfer.Response().status;
-        if (status >= 200 && status < 300) {
-          SG_RETURN_IF_ERROR(FinishPlain(&sink));
-          return true;
-        }
-      }
-      SG_RETURN_IF_ERROR(WaitForRetry(back_off, &transfer, code));
-      return false;
-    }
-  }
-
-  /// Writes a body to PATH.part as it comes.
+  /// Writes a body as it comes.
   struct PlainSink {
-    PlainSink(FileDownload* owner_download, Transfer* from)
-        : owner(owner_download), transfer(from) {}
-    ~PlainSink() {
-      if (fd >= 0) close(fd);
-    }
-    PlainSink(const PlainSink&) = delete;
-    PlainSink& operator=(const PlainSink&) = delete;
+    explicit PlainSink(FileDownload* download) : owner(download) {}
 
-    bool Take(const char* bytes, size_t size) {
-      const HttpResponse& response = transfer->Response();
-      if (response.status < 200 || response.status >= 300) return true;  // an error's words
+    bool Take(const HttpResponse& response, const char* bytes, size_t size) {
+      if (!IsSuccess(response.status)) return true;  // an error's words
       status = Append(response, bytes, size);
       return status.ok();
     }
     Status OpenPart() {
-      if (fd >= 0) return OkStatus();
-      const std::string path = owner->file_.path + ".part";
-      PartFile::Discard(owner->file_.path);
-      fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-      if (fd >= 0) return OkStatus();
-      return EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+      if (part != nullptr) return OkStatus();
+      SG_ASSIGN_OR_RETURN(part, PartFile::OpenAnew(owner->file_.path));
+      return OkStatus();
     }
     Status Append(const HttpResponse& response, const char* bytes, size_t size) {
-      if (fd < 0) SG_RETURN_IF_ERROR(owner->CheckContent(response));
+      if (part == nullptr) SG_RETURN_IF_ERROR(owner->CheckContent(response));
       SG_RETURN_IF_ERROR(OpenPart());
-      if (owner->file_.size_bytes && received + size > *owner->file_.size_bytes) {
-        return owner->WrongSize(received + size);
+      const uint64_t received = part->size_bytes() + size;
+      if (owner->file_.size_bytes && received > *owner->file_.size_bytes) {
+        return owner->WrongSize(received);
       }
-      for (size_t written = 0; written < size;) {
-        const ssize_t n = write(fd, bytes + written, size - written);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-          return EnvironmentError(fmt::format("{}.part: cannot be written: {}", owner->file_.path,
-                                              std::strerror(errno)));
-        }
-        written += static_cast<size_t>(n);
-      }
-      received += size;
+      SG_RETURN_IF_ERROR(part->Append(bytes, size));
       owner->meter_->Update(received);
       return OkStatus();
     }
 
     FileDownload* const owner;
-    Transfer* const transfer;
+    std::unique_ptr<PartFile> part;
     Status status;
-    uint64_t received = 0;
-    int fd = -1;
   };
-
-  Status FinishPlain(PlainSink* sink) {
-    SG_RETURN_IF_ERROR(sink->OpenPart());  // an empty file has no body bytes
-    if (file_.size_bytes && sink->received != *file_.size_bytes) {
-      PartFile::Discard(file_.path);
-      return WrongSize(sink->received);
-    }
-    SG_ASSIGN_OR_RETURN(const std::unique_ptr<PartFile> part,
-                        PartFile::OpenWhole(file_.path, sink->received));
-    const std::unique_ptr<HashFollower> hash = StartHash(*part);
-    return Finish(part.get(), hash.get());
-  }
 
   // --- segments over several connections ---
 
@@ -463,7 +393,7 @@ class FileDownload {
   static bool TakeBytes(PartFile* part, Segment* segment, const char* bytes, size_t size) {
     const int status = segment->transfer->Response().status;
     if (status != 206) {
-      segment->changed = status >= 200 && status < 300;
+      segment->changed = IsSuccess(status);
       return !segment->changed;  // an error's words pass by
     }
     while (size > 0) {
@@ -538,7 +468,13 @@ class FileDownload {
       return OkStatus();
     }
     if (code == CURLE_OK && status == 206) code = CURLE_PARTIAL_FILE;  // fewer bytes than asked
-    return WaitForRetry(back_off, segment->transfer.get(), code);
+    const bool answered = code == CURLE_OK;
+    const HttpResponse& response = segment->transfer->Response();
+    const bool retry = answered ? IsWorthRetrying(status) : IsTransient(code);
+    const auto wait_s = retry ? back_off->Next(answered ? &response : nullptr) : std::nullopt;
+    if (wait_s) return WaitUnlessInterrupted(*wait_s) ? OkStatus() : InterruptedError();
+    if (answered) return Refused(response);
+    return TransferError(code, segment->transfer->details(), file_.url);
   }
 
   HttpClient::Impl* const http_;

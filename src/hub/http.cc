@@ -31,8 +31,6 @@ bool IsRedirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-bool IsWorthRetrying(int status) { return status == 429 || (status >= 500 && status != 501); }
-
 /// Seconds of a Retry-After header: a number, or a date. Negative: there is none.
 double RetryAfterSeconds(const HttpResponse& response) {
   const auto header = response.headers.find("retry-after");
@@ -220,6 +218,8 @@ Status Redirects::Follow(const std::string& target) {
   return OkStatus();
 }
 
+bool IsWorthRetrying(int status) { return status == 429 || (status >= 500 && status != 501); }
+
 BackOff::BackOff(const HttpClient::Patience& patience)
     : left_(patience.retries), wait_s_(patience.first_wait_s) {}
 
@@ -290,43 +290,52 @@ int HttpClient::Impl::Run(Transfer* transfer) {
   return code;
 }
 
-Result<HttpResponse> HttpClient::Get(const HttpRequest& request) {
-  BackOff back_off(impl_->patience);
-  Redirects redirects({request.url, request.token, request.headers, request.head}, {});
+Result<HttpClient::Impl::Walked> HttpClient::Impl::Follow(const Walk& walk) {
+  BackOff back_off(patience);
+  Redirects redirects(walk.first, walk.kept_headers);
   while (true) {
     if (Interrupted()) return InterruptedError();
-    Transfer transfer(redirects.hop(), impl_->patience);
-    std::string body;
-    bool too_long = false;
-    transfer.OnBodyBytes([&](const char* bytes, size_t size) {
+    Transfer transfer(redirects.hop(), patience);
+    walk.begin(&transfer);
+    const int code = Run(&transfer);
+    if (Interrupted()) return InterruptedError();
+    const bool answered = code == CURLE_OK;
+    const auto target = answered ? transfer.RedirectTarget() : std::nullopt;
+    if (target) {
+      SG_RETURN_IF_ERROR(redirects.Follow(*target));
+      continue;
+    }
+    const HttpResponse& response = transfer.Response();
+    const bool retry = answered ? IsWorthRetrying(response.status) : IsTransient(code);
+    const auto wait_s = retry ? back_off.Next(answered ? &response : nullptr) : std::nullopt;
+    if (!wait_s) {
+      if (answered || code == CURLE_WRITE_ERROR) return Walked{response, redirects.hop()};
+      return TransferError(code, transfer.details(), redirects.hop().url);
+    }
+    if (!WaitUnlessInterrupted(*wait_s)) return InterruptedError();
+    redirects = Redirects(walk.first, walk.kept_headers);  // signed links run out
+  }
+}
+
+Result<HttpResponse> HttpClient::Get(const HttpRequest& request) {
+  std::string body;
+  bool too_long = false;
+  const auto begin = [&](Transfer* transfer) {
+    body.clear();
+    transfer->OnBodyBytes([&](const char* bytes, size_t size) {
       too_long = body.size() + size > request.max_body_bytes;
       if (!too_long) body.append(bytes, size);
       return !too_long;
     });
-    const int code = impl_->Run(&transfer);
-    if (Interrupted()) return InterruptedError();
-    if (too_long) {
-      return UserError(fmt::format("{}: the answer is longer than {} bytes", ShownUrl(request.url),
-                                   request.max_body_bytes));
-    }
-    const bool answered = code == CURLE_OK;
-    if (answered) {
-      if (const auto target = transfer.RedirectTarget()) {
-        SG_RETURN_IF_ERROR(redirects.Follow(*target));
-        continue;
-      }
-    }
-    HttpResponse response = transfer.Response();
-    response.body = std::move(body);
-    if (answered && !IsWorthRetrying(response.status)) return response;
-    const bool retry = answered || IsTransient(code);
-    const auto wait_s = retry ? back_off.Next(answered ? &response : nullptr) : std::nullopt;
-    if (!wait_s) {
-      if (answered) return response;
-      return TransferError(code, transfer.details(), redirects.hop().url);
-    }
-    if (!WaitUnlessInterrupted(*wait_s)) return InterruptedError();
+  };
+  const Hop first{request.url, request.token, request.headers, request.head};
+  SG_ASSIGN_OR_RETURN(Impl::Walked walked, impl_->Follow({first, {}, begin}));
+  if (too_long) {
+    return UserError(fmt::format("{}: the answer is longer than {} bytes", ShownUrl(request.url),
+                                 request.max_body_bytes));
   }
+  walked.response.body = std::move(body);
+  return std::move(walked.response);
 }
 
 }  // namespace sg

@@ -73,6 +73,9 @@ class Redirects {
   int count_ = 0;
 };
 
+/// True for the statuses that another try may not have: 429 and 5xx but 501.
+bool IsWorthRetrying(int status);
+
 /// How long to wait before each retry.
 class BackOff {
  public:
@@ -101,6 +104,21 @@ struct HttpClient::Impl {
 
   /// Runs one transfer to its end and returns libcurl's code.
   int Run(Transfer* transfer);
+
+  /// Walks from the first address through its redirects to an answer, and again from there while
+  /// patience lasts. `begin` gets each transfer before it runs, to take its body from nothing;
+  /// where it ends a body early, that answer is the one. Any status can come back, after the last
+  /// try 429 and 5xx, too. Errors as HttpClient::Get.
+  struct Walk {
+    Hop first;
+    std::vector<std::string> kept_headers;  ///< as Redirects
+    std::function<void(Transfer*)> begin;
+  };
+  struct Walked {
+    HttpResponse response;  ///< without its body
+    Hop hop;                ///< where it came from
+  };
+  Result<Walked> Follow(const Walk& walk);
 };
 
 }  // namespace sg

@@ -60,13 +60,11 @@ Result<std::unique_ptr<PartFile>> PartFile::Open(const std::string& path, uint64
   return part;
 }
 
-Result<std::unique_ptr<PartFile>> PartFile::OpenWhole(const std::string& path,
-                                                      uint64_t size_bytes) {
-  std::unique_ptr<PartFile> part(new PartFile(path, size_bytes));
-  part->fd_ = open(PartPath(path).c_str(), O_RDWR | O_CLOEXEC);
-  if (part->fd_ < 0) return DiskError(PartPath(path), "cannot be read");
-  part->done_.assign(part->done_.size(), true);
-  part->bytes_done_ = size_bytes;
+Result<std::unique_ptr<PartFile>> PartFile::OpenAnew(const std::string& path) {
+  Discard(path);
+  std::unique_ptr<PartFile> part(new PartFile(path, 0));
+  part->fd_ = open(PartPath(path).c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (part->fd_ < 0) return DiskError(PartPath(path), "cannot be written");
   return part;
 }
 
@@ -115,6 +113,14 @@ Status PartFile::Write(uint64_t offset, const char* bytes, size_t size) {
     offset += static_cast<uint64_t>(written);
     size -= static_cast<size_t>(written);
   }
+  return OkStatus();
+}
+
+Status PartFile::Append(const char* bytes, size_t size) {
+  SG_CHECK(state_fd_ < 0);
+  SG_RETURN_IF_ERROR(Write(size_bytes_, bytes, size));
+  size_bytes_ += size;
+  bytes_done_ = size_bytes_;
   return OkStatus();
 }
 

@@ -24,8 +24,9 @@ class PartFile {
   /// when there is no room or the folder cannot be written.
   static Result<std::unique_ptr<PartFile>> Open(const std::string& path, uint64_t size_bytes,
                                                 const std::string& version);
-  /// Takes a PATH.part that has all of its `size_bytes` bytes.
-  static Result<std::unique_ptr<PartFile>> OpenWhole(const std::string& path, uint64_t size_bytes);
+  /// Makes an empty PATH.part, which Append() lets grow: for a file of unknown size that comes in
+  /// one go. What was there is dropped; a kill leaves nothing to go on with.
+  static Result<std::unique_ptr<PartFile>> OpenAnew(const std::string& path);
   ~PartFile();
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
@@ -43,6 +44,8 @@ class PartFile {
   /// kEnvironment when the disk is full.
   Status Write(uint64_t offset, const char* bytes, size_t size);
   Status MarkDone(size_t piece);
+  /// REQUIRES: OpenAnew() made it.
+  Status Append(const char* bytes, size_t size);
 
   int descriptor() const { return fd_; }
 
@@ -57,7 +60,7 @@ class PartFile {
   Status ReadState(const std::string& version);
 
   const std::string path_;
-  const uint64_t size_bytes_;
+  uint64_t size_bytes_;
   int fd_ = -1;
   int state_fd_ = -1;
   std::vector<bool> done_;
