@@ -32,7 +32,8 @@ struct ImportOptions {
   bool synthetic_video = false;
   std::string precision = "fp16";
   std::string labels;
-  std::string head;  ///< a head's name; empty: recognised
+  std::string head;                  ///< a head's name; empty: recognised
+  std::vector<std::string> classes;  ///< labels or numbers to detect; empty: all
   std::optional<double> score_threshold;
   std::optional<double> nms_iou;
   double target_fps = 30;

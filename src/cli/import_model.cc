@@ -80,8 +80,12 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const CheckedM
   const FoundModel& found = checked.found;
   const bool is_local = found.snapshot.commit.empty();
   const CardOverrides overrides{
-      options.name.empty() && !is_local ? found.snapshot.name : options.name, options.labels,
-      options.score_threshold, options.nms_iou, options.head};
+      options.name.empty() && !is_local ? found.snapshot.name : options.name,
+      options.labels,
+      options.score_threshold,
+      options.nms_iou,
+      options.head,
+      options.classes};
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));
   model.onnx = checked.onnx;

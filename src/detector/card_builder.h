@@ -19,6 +19,7 @@ struct CardOverrides {
   std::optional<double> score_threshold;  ///< --score-threshold
   std::optional<double> nms_iou;          ///< --nms-iou
   std::string head;                       ///< --head: a family's name
+  std::vector<std::string> classes;       ///< --classes: labels or numbers; empty: all
 };
 
 /// kUser names the file that is missing or wrong; kUnsupported says in plain words what the model

@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "base/files.h"
 #include "detector/card_evidence.h"
@@ -87,6 +90,28 @@ Status FillHead(const HeadSources& sources, ModelCard* card) {
   }
   card->head_candidates = *std::move(candidates);
   card->head = card->head_candidates.front().head;
+  const std::vector<int>& rows = card->head.outputs.front().dims;
+  if (!card->head.IsDense() && !rows.empty()) card->topk = std::max(card->topk, rows[0]);
+  return OkStatus();
+}
+
+Status FillClassFilter(const std::vector<std::string>& wanted, ModelCard* card) {
+  if (wanted.empty()) return OkStatus();
+  std::vector<bool> kept(card->labels.size());
+  for (const std::string& name : wanted) {
+    bool found = false;
+    for (size_t id = 0; id < kept.size(); ++id) {
+      if (card->labels[id] != name && std::to_string(id) != name) continue;
+      kept[id] = found = true;
+    }
+    if (!found) {
+      return UserError(fmt::format("--classes {}: the model has no such class; it has: {}", name,
+                                   fmt::join(card->labels, ", ")));
+    }
+  }
+  for (size_t id = 0; id < kept.size(); ++id) {
+    if (!kept[id]) card->filtered_classes.push_back(static_cast<int>(id));
+  }
   return OkStatus();
 }
 
