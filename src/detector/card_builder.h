@@ -22,6 +22,9 @@ struct CardOverrides {
   std::vector<std::string> classes;       ///< --classes: labels or numbers; empty: all
 };
 
+/// Makes `head` the card's, with the topk that it wants.
+void TakeHead(const Head& head, ModelCard* card);
+
 /// kUser names the file that is missing or wrong; kUnsupported says in plain words what the model
 /// is (another task, another head, preprocessing that nvinfer cannot express).
 Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onnx,

@@ -89,10 +89,15 @@ Status FillHead(const HeadSources& sources, ModelCard* card) {
     return error;
   }
   card->head_candidates = *std::move(candidates);
-  card->head = card->head_candidates.front().head;
-  const std::vector<int>& rows = card->head.outputs.front().dims;
-  if (!card->head.IsDense() && !rows.empty()) card->topk = std::max(card->topk, rows[0]);
+  TakeHead(card->head_candidates.front().head, card);
   return OkStatus();
+}
+
+void TakeHead(const Head& head, ModelCard* card) {
+  card->head = head;
+  card->topk = ModelCard().topk;
+  const std::vector<int>& rows = head.outputs.front().dims;
+  if (!head.IsDense() && !rows.empty()) card->topk = std::max(card->topk, rows[0]);
 }
 
 Status FillClassFilter(const std::vector<std::string>& wanted, ModelCard* card) {
