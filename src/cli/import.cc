@@ -167,6 +167,10 @@ void AddImportCommand(CLI::App* app, CommandRun* run) {
   command->add_option("--labels", options->labels, "Label file, one class a line");
   command->add_option("--head", options->head,
                       "How the outputs become boxes, where several ways fit: the name of one");
+  command
+      ->add_option("--classes", options->classes,
+                   "Labels or class numbers to detect, separated by commas (default: all)")
+      ->delimiter(',');
   command->add_option("--score-threshold", options->score_threshold, "Lowest score of a detection")
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--nms-iou", options->nms_iou, "Overlap from which NMS removes a box")

@@ -37,7 +37,8 @@ struct ImportOptions {
   std::string precision = "fp16";
   std::string calibration;  ///< table for int8; must name the model's SHA-256
   std::string labels;
-  std::string head;  ///< a head's name; empty: recognised
+  std::string head;                  ///< a head's name; empty: recognised
+  std::vector<std::string> classes;  ///< labels or numbers to detect; empty: all
   std::optional<double> score_threshold;
   std::optional<double> nms_iou;
   double target_fps = 30;

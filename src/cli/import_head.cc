@@ -10,6 +10,7 @@
 #include "cli/graph_run.h"
 #include "cli/onnx_proof.h"
 #include "cli/scratch_folder.h"
+#include "detector/card_builder.h"
 #include "detector/head_trial.h"
 
 namespace sg {
@@ -93,7 +94,7 @@ Status SettleHead(const ImportContext& context, AcquiredModel* model) {
                           card.head_candidates.size(), pictures.batch, scores[chosen].Total()));
   context.console.Say("Head: " + CandidateText(winner));
   model->notes.push_back("Head: " + CandidateText(winner));
-  card.head = winner.head;
+  TakeHead(winner.head, &card);
   card.head_candidates = {winner};
   return OkStatus();
 }

@@ -121,7 +121,7 @@ Result<AcquiredModel> DescribeModel(const ImportOptions& options, const Console&
   std::string name = options.name;
   if (name.empty()) name = is_local ? found.name : found.snapshot.name;
   CardOverrides overrides{name,         options.labels, options.score_threshold, options.nms_iou,
-                          options.head, std::nullopt};
+                          options.head, options.classes, std::nullopt};
   SG_ASSIGN_OR_RETURN(overrides.nvinfer_recipe, NvinferRecipe(found.files.config_folder));
   AcquiredModel model;
   SG_ASSIGN_OR_RETURN(model.card, BuildModelCard(found.files, checked.onnx, overrides));

@@ -249,6 +249,8 @@ std::string CommandLine(const ImportOptions& options, const std::string& source)
   if (options.score_threshold)
     add("--score-threshold", fmt::format("{:g}", *options.score_threshold));
   if (!options.head.empty()) add("--head", options.head);
+  if (!options.classes.empty())
+    add("--classes", fmt::format("{}", fmt::join(options.classes, ",")));
   if (options.nms_iou) add("--nms-iou", fmt::format("{:g}", *options.nms_iou));
   if (options.target_fps != defaults.target_fps)
     add("--target-fps", fmt::format("{:g}", options.target_fps));

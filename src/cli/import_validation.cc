@@ -293,7 +293,7 @@ Result<ImportContext::StepOutput> Validate(const ImportContext& context, const M
   valid.parser_function = names.function_name;
 
   SG_ASSIGN_OR_RETURN(valid.duplicates, MeasureDuplicates(context, card, names, engine));
-  const ClusterDecision decision = DecideClusterMode(valid.duplicates);
+  const ClusterDecision decision = DecideClusterMode(valid.duplicates, card.head.IsDense());
   valid.card.cluster_mode = decision.cluster_mode;
   valid.card.cluster_mode_reason = decision.reason;
   context.console.Say(fmt::format("cluster-mode={}: {}", decision.cluster_mode, decision.reason));
@@ -378,7 +378,9 @@ Result<ValidatedModel> ValidateModel(ImportContext* context, const AcquiredModel
                        {"nms_iou", card.nms_iou_threshold},
                        {"config", WriteNvinferConfig(card, {})},
                        {"labels", card.labels},
-                       {"parser", GenerateParser(card).cpp}};
+                       {"parser", GenerateParser(card).cpp},
+                       {"topk", card.topk},
+                       {"filtered_classes", card.filtered_classes}};
   SG_ASSIGN_OR_RETURN(const ImportContext::StepResult step, context->RunStep("6", inputs, [&] {
     return Validate(*context, card, engine);
   }));

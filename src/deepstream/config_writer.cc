@@ -123,13 +123,16 @@ std::string WriteNvinferConfig(const ModelCard& card, const NvinferConfigPaths& 
   text += "\n";
   AddComment(&text, "Classes, from " + card.labels_source + ".");
   AddKey(&text, "num-detected-classes", card.head.num_classes);
+  if (!card.filtered_classes.empty())
+    AddKey(&text, "filter-out-class-ids", fmt::format("{}", fmt::join(card.filtered_classes, ";")));
   AddKey(&text, "output-blob-names", OutputNames(card.head));
   AddKey(&text, "custom-lib-path", paths.custom_lib_path);
   AddKey(&text, "parse-bbox-func-name", paths.parse_bbox_func_name);
-  AddComment(&text, card.cluster_mode
-                        ? card.cluster_mode_reason
-                        : "A set-prediction head: no NMS unless duplicates are measured.");
-  AddKey(&text, "cluster-mode", card.cluster_mode.value_or(4));
+  AddComment(&text, card.cluster_mode ? card.cluster_mode_reason
+                    : card.head.IsDense()
+                        ? "A dense head: NMS chooses among boxes that overlap by design."
+                        : "A head whose boxes are final: no NMS unless duplicates are measured.");
+  AddKey(&text, "cluster-mode", card.cluster_mode.value_or(card.head.IsDense() ? 2 : 4));
 
   text += "\n[class-attrs-all]\n";
   AddKey(&text, "topk", card.topk);

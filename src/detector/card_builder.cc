@@ -73,6 +73,7 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
   SG_RETURN_IF_ERROR(FillInput(onnx, &card));
   SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config, overrides.nvinfer_recipe}, &card));
   SG_RETURN_IF_ERROR(FillHead({config, onnx, overrides.head}, &card));
+  SG_RETURN_IF_ERROR(FillClassFilter(overrides.classes, &card));
   SG_RETURN_IF_ERROR(FillThresholds(files, overrides, &card));
   return card;
 }

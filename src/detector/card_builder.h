@@ -20,10 +20,14 @@ struct CardOverrides {
   std::optional<double> score_threshold;  ///< --score-threshold
   std::optional<double> nms_iou;          ///< --nms-iou
   std::string head;                       ///< --head: a family's name
+  std::vector<std::string> classes;       ///< --classes: labels or numbers; empty: all
   /// Not the user's word but an nvinfer config's beside the model (deepstream/nvinfer_recipe.h): it
   /// holds where no preprocessor's file is there.
   std::optional<PictureRecipe> nvinfer_recipe;
 };
+
+/// Makes `head` the card's, with the topk that it wants.
+void TakeHead(const Head& head, ModelCard* card);
 
 /// kUser names the file that is missing or wrong; kUnsupported says in plain words what the model
 /// is (another task, another head, preprocessing that nvinfer cannot express).

@@ -254,6 +254,39 @@ TEST_F(CardBuilderTest, ANoObjectColumnIsNoClass) {
   EXPECT_NE(message.find("3 classes"), std::string::npos) << message;
 }
 
+TEST_F(CardBuilderTest, ClassesThatAreNotWantedAreFilteredAndStayCounted) {
+  overrides_.classes = {"car"};
+  ModelCard card = Card();
+  EXPECT_EQ(card.filtered_classes, std::vector<int>{0});
+  EXPECT_EQ(card.head.num_classes, 2);
+  overrides_.classes = {"0", "car"};
+  EXPECT_TRUE(Card().filtered_classes.empty());
+  overrides_.classes = {"bus"};
+  const std::string message = Message(ErrorKind::kUser);
+  EXPECT_NE(message.find("person, car"), std::string::npos) << message;
+}
+
+TEST_F(CardBuilderTest, TopkIsNoLessThanWhatAFinalHeadGives) {
+  EXPECT_EQ(Card().topk, 200);
+  onnx_.outputs = {Tensor("logits", {-1, 900, 2}), Tensor("pred_boxes", {-1, 900, 4})};
+  EXPECT_EQ(Card().topk, 900);
+  config_.erase("architectures");
+  onnx_.metadata["task"] = "segment";
+  config_ = nullptr;
+  ASSERT_TRUE(RemoveAll(JoinPath(folder_, "config.json")).ok());
+  EXPECT_NE(Message(ErrorKind::kUnsupported).find("segment"), std::string::npos);
+}
+
+TEST_F(CardBuilderTest, AnUltralyticsExportNeedsNoConfig) {
+  config_ = nullptr;
+  onnx_.inputs = {Tensor("images", {1, 3, 320, 640})};
+  onnx_.outputs = {Tensor("output0", {1, 6, 4200})};
+  onnx_.metadata = {{"task", "detect"}, {"names", "{0: 'person', 1: 'car'}"}};
+  const ModelCard card = Card();
+  EXPECT_EQ(card.head.family, "yolo-v8");
+  EXPECT_EQ(card.labels, (std::vector<std::string>{"person", "car"}));
+}
+
 TEST_F(CardBuilderTest, SigmoidDetrFamiliesAreKnownWithFurtherOutputs) {
   onnx_.outputs.insert(onnx_.outputs.begin(), Tensor("last_hidden_state", {-1, 50, 256}));
   for (const char* family : {"RTDetr", "RTDetrV2", "DeformableDetr", "DFine", "RfDetr"}) {

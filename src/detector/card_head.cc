@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "base/files.h"
 #include "detector/card_evidence.h"
@@ -86,7 +89,34 @@ Status FillHead(const HeadSources& sources, ModelCard* card) {
     return error;
   }
   card->head_candidates = *std::move(candidates);
-  card->head = card->head_candidates.front().head;
+  TakeHead(card->head_candidates.front().head, card);
+  return OkStatus();
+}
+
+void TakeHead(const Head& head, ModelCard* card) {
+  card->head = head;
+  card->topk = ModelCard().topk;
+  const std::vector<int>& rows = head.outputs.front().dims;
+  if (!head.IsDense() && !rows.empty()) card->topk = std::max(card->topk, rows[0]);
+}
+
+Status FillClassFilter(const std::vector<std::string>& wanted, ModelCard* card) {
+  if (wanted.empty()) return OkStatus();
+  std::vector<bool> kept(card->labels.size());
+  for (const std::string& name : wanted) {
+    bool found = false;
+    for (size_t id = 0; id < kept.size(); ++id) {
+      if (card->labels[id] != name && std::to_string(id) != name) continue;
+      kept[id] = found = true;
+    }
+    if (!found) {
+      return UserError(fmt::format("--classes {}: the model has no such class; it has: {}", name,
+                                   fmt::join(card->labels, ", ")));
+    }
+  }
+  for (size_t id = 0; id < kept.size(); ++id) {
+    if (!kept[id]) card->filtered_classes.push_back(static_cast<int>(id));
+  }
   return OkStatus();
 }
 

@@ -43,6 +43,10 @@ struct HeadSources {
 /// and input must be known.
 Status FillHead(const HeadSources& sources, ModelCard* card);
 
+/// The classes that are filtered out because `wanted` (labels or class numbers) leaves them out.
+/// kUser for one that the model does not have.
+Status FillClassFilter(const std::vector<std::string>& wanted, ModelCard* card);
+
 /// Thresholds by the order: command line, the model's configs, its README.md, the defaults.
 Status FillThresholds(const ModelFiles& files, const CardOverrides& overrides, ModelCard* card);
 

@@ -96,12 +96,19 @@ DuplicateRate MeasureDuplicateRate(const std::vector<std::vector<Box>>& boxes_of
   return result;
 }
 
-ClusterDecision DecideClusterMode(const DuplicateRate& rate) {
+ClusterDecision DecideClusterMode(const DuplicateRate& rate, bool dense) {
   const std::string measured =
       fmt::format("{} of {} boxes ({:.1f} %) overlap a better one of their class by IoU > {:g}",
                   rate.duplicates, rate.boxes, 100 * rate.rate, rate.iou);
+  if (dense) {
+    return {2,
+            rate.boxes == 0
+                ? std::string("a dense head: its boxes overlap by design, NMS chooses among them")
+                : "a dense head, NMS chooses among its boxes; measured: " + measured};
+  }
   if (rate.boxes == 0) {
-    return {4, "no box was found to measure duplicates on; a set-prediction head needs no NMS"};
+    return {4,
+            "no box was found to measure duplicates on; a head whose boxes are final needs no NMS"};
   }
   if (rate.rate > kDuplicateRateForNms) {
     return {2, fmt::format("measured: {}, more than {:g} %, so NMS removes them", measured,

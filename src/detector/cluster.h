@@ -52,6 +52,8 @@ struct ClusterDecision {
   int cluster_mode = 4;
   std::string reason;
 };
-ClusterDecision DecideClusterMode(const DuplicateRate& rate);
+/// A `dense` head (Head::IsDense) overlaps by design and always wants NMS; of the others the
+/// measured rate decides.
+ClusterDecision DecideClusterMode(const DuplicateRate& rate, bool dense);
 
 }  // namespace sg

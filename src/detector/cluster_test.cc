@@ -97,11 +97,19 @@ TEST(DuplicateRateTest, CountsBoxesWithABetterOneOfTheirClassInTheirFrame) {
 }
 
 TEST(DuplicateRateTest, DecidesTheClusterModeWithTheNumbers) {
-  const ClusterDecision nms = DecideClusterMode({1000, 92, 0.092, 0.7});
+  const ClusterDecision nms = DecideClusterMode({1000, 92, 0.092, 0.7}, false);
   EXPECT_EQ(nms.cluster_mode, 2);
   EXPECT_NE(nms.reason.find("92 of 1000 boxes (9.2 %)"), std::string::npos) << nms.reason;
-  EXPECT_EQ(DecideClusterMode({1000, 1, 0.001, 0.7}).cluster_mode, 4);
-  EXPECT_EQ(DecideClusterMode({}).cluster_mode, 4);
+  EXPECT_EQ(DecideClusterMode({1000, 1, 0.001, 0.7}, false).cluster_mode, 4);
+  EXPECT_EQ(DecideClusterMode({}, false).cluster_mode, 4);
+}
+
+TEST(DecideClusterModeTest, DenseHeadsWantNmsWhateverWasMeasured) {
+  for (const DuplicateRate& rate : {DuplicateRate{}, DuplicateRate{100, 0, 0.0, 0.7}}) {
+    const ClusterDecision decision = DecideClusterMode(rate, true);
+    EXPECT_EQ(decision.cluster_mode, 2);
+    EXPECT_NE(decision.reason.find("dense head"), std::string::npos);
+  }
 }
 
 }  // namespace

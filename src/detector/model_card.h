@@ -51,7 +51,8 @@ struct ModelCard {
   std::string score_threshold_source;  ///< where that number comes from
   double nms_iou_threshold = 0.45;
   std::string nms_iou_source;
-  int topk = 200;
+  int topk = 200;                     ///< of each class; more when the head can give more
+  std::vector<int> filtered_classes;  ///< filter-out-class-ids: all that the user did not ask for
   /// 2: NMS; 4: none. Decided (DecideClusterMode) by measuring the duplicate rate on the user's
   /// frames; nullopt until then.
   std::optional<int> cluster_mode;

@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kMaxBoxPx = 0.01;
 constexpr double kMaxScore = 1e-4;
+/// Between the thresholds of neighbouring classes: a parser must take each class's own.
+constexpr float kThresholdStep = 0.0625F;
 
 double BoxDistance(const Box& a, const Box& b) {
   return std::max(std::max(std::fabs(a.left - b.left), std::fabs(a.top - b.top)),
@@ -125,8 +127,9 @@ Slot TakeSlot(const RecordedTensors& tensors, int slot) {
 Result<ParserProof> ProveParser(const ParserLibrary& library, const ModelCard& card,
                                 const std::vector<RecordedTensors>& batches,
                                 float score_threshold) {
-  const DecodeSettings settings = {card.input_width, card.input_height,
-                                   std::vector<float>(card.head.num_classes, score_threshold)};
+  DecodeSettings settings = {card.input_width, card.input_height, {}};
+  for (int id = 0; id < card.head.num_classes; ++id)
+    settings.thresholds.push_back(score_threshold + kThresholdStep * static_cast<float>(id % 3));
   const NvDsInferParseDetectionParams params =
       DetectionParams(settings.thresholds, settings.thresholds);
   const NvDsInferNetworkInfo network = {static_cast<unsigned>(card.input_width),

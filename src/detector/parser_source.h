@@ -62,9 +62,9 @@ struct ParserProof {
   double max_score = 0;   ///< largest difference of a score
 };
 
-/// Runs both on every slot of every batch at `score_threshold`, with the outputs in another order
-/// in every other slot. kGate with the slot and the numbers when they differ in number, class, by
-/// more than 0.01 pixel or by more than 1e-4 in score.
+/// Runs both on every slot of every batch with thresholds from `score_threshold` on, with the
+/// outputs in another order in every other slot. kGate with the slot and the numbers when they
+/// differ in number, class, by more than 0.01 pixel or by more than 1e-4 in score.
 Result<ParserProof> ProveParser(const ParserLibrary& library, const ModelCard& card,
                                 const std::vector<RecordedTensors>& batches, float score_threshold);
 

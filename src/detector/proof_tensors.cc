@@ -56,10 +56,15 @@ class Maker {
   }
 
   float Score() {
+    const bool sparse = style_ == 2 && !OneIn(15);  // as on real pictures
     if (head_.activation != Activation::kNone) {
+      if (sparse) return Uniform(-9, -4);
+      const float threshold = std::clamp(request_.score_threshold, 0.01F, 0.99F);
+      if (OneIn(5)) return std::log(threshold / (1 - threshold)) + Uniform(-0.2F, 0.6F);
       if (OneIn(17)) return 90.0F;
       return style_ == 1 ? std::round(Uniform(-3, 3)) : Uniform(-8, 4);
     }
+    if (sparse) return Uniform(0, 0.05F);
     if (OneIn(11)) return request_.score_threshold;
     // Few different scores make ties.
     return style_ == 1 ? std::round(Uniform(0, 4)) / 4 : Uniform(0, 1) * Uniform(0, 1);

@@ -175,6 +175,64 @@ TEST_P(HeadsTest, SourceHasNoWarnings) {
   EXPECT_EQ(exit->code, 0) << exit->stderr_tail;
 }
 
+/// Headers of the form that DeepStream's have, for a machine without it: the same names, the union
+/// in the layer, and a macro that defines a function with a default argument.
+constexpr const char kDeepStreamLikeHeader[] = R"header(#pragma once
+#include <vector>
+#include <NvInfer.h>
+#include <NvOnnxParser.h>
+extern "C" {
+typedef struct { unsigned int numDims; unsigned int d[8]; unsigned int numElements; } NvDsInferDims;
+typedef enum { FLOAT = 0, HALF = 1, INT8 = 2, INT32 = 3, INT64 = 4, UINT8 = 5 } NvDsInferDataType;
+typedef struct {
+  NvDsInferDataType dataType;
+  union { NvDsInferDims inferDims; NvDsInferDims dims __attribute__((deprecated("use inferDims"))); };
+  int bindingIndex; const char* layerName; void* buffer; int isInput;
+} NvDsInferLayerInfo;
+typedef struct { unsigned int width, height, channels; } NvDsInferNetworkInfo;
+typedef struct {
+  unsigned int classId; float left, top, width, height, detectionConfidence, rotation_angle;
+} NvDsInferObjectDetectionInfo;
+typedef struct {
+  unsigned int numClassesConfigured;
+  std::vector<float> perClassPreclusterThreshold, perClassPostclusterThreshold;
+  std::vector<float>& perClassThreshold = perClassPreclusterThreshold;
+} NvDsInferParseDetectionParams;
+typedef bool (*NvDsInferParseCustomFunc)(std::vector<NvDsInferLayerInfo> const&,
+    NvDsInferNetworkInfo const&, NvDsInferParseDetectionParams const&,
+    std::vector<NvDsInferObjectDetectionInfo>&);
+#define CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(name) \
+  static void checkFunc_##name(NvDsInferParseCustomFunc func = name) { checkFunc_##name(); } \
+  extern "C" bool name(std::vector<NvDsInferLayerInfo> const&, NvDsInferNetworkInfo const&, \
+      NvDsInferParseDetectionParams const&, std::vector<NvDsInferObjectDetectionInfo>&)
+}
+)header";
+
+TEST_P(HeadsTest, SourceCompilesWithHeadersOfDeepStreamsFormToTheSameFunction) {
+  const ModelCard card = CardOf(GetParam());
+  const ParserSource source = GenerateParser(card);
+  ASSERT_TRUE(WriteParser(source, folder_).ok());
+  const std::string includes = JoinPath(folder_, "sources/includes");
+  ASSERT_TRUE(MakeFolders(includes).ok());
+  ASSERT_TRUE(
+      WriteFileAtomic(JoinPath(includes, "nvdsinfer_custom_impl.h"), kDeepStreamLikeHeader).ok());
+  ASSERT_TRUE(WriteFileAtomic(JoinPath(includes, "NvInfer.h"), "").ok());
+  ASSERT_TRUE(WriteFileAtomic(JoinPath(includes, "NvOnnxParser.h"), "").ok());
+  Subprocess make;
+  make.argv = {"make", "-C", folder_, "DEEPSTREAM_DIR=" + folder_, "CXXFLAGS=-O1 -Werror"};
+  make.deadline_s = 60;
+  auto exit = RunSubprocess(make);
+  ASSERT_TRUE(exit.ok()) << exit.error().message;
+  ASSERT_EQ(exit->code, 0) << exit->stderr_tail;
+  auto library =
+      ParserLibrary::Load(JoinPath(folder_, source.names.library_name), source.names.function_name);
+  ASSERT_TRUE(library.ok()) << library.error().message;
+  std::vector<RecordedTensors> batches = ManyTensors(card.head, 0.25F);
+  batches.resize(5);
+  auto proof = ProveParser(*library, card, batches, 0.25F);
+  EXPECT_TRUE(proof.ok()) << proof.error().message;
+}
+
 INSTANTIATE_TEST_SUITE_P(Heads, HeadsTest, testing::ValuesIn(TestHeads()),
                          [](const testing::TestParamInfo<TestHead>& head) {
                            std::string name = head.param.name;
