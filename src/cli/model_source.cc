@@ -132,6 +132,19 @@ Result<FileSelection> Select(Repository* repository, const ModelWish& wish) {
   return selection;
 }
 
+/// The selection's paths on disk.
+ModelFiles FilesOnDisk(const ModelSnapshot& snapshot, const FileSelection& selection) {
+  ModelFiles files;
+  files.source = snapshot.source;
+  files.onnx = JoinPath(snapshot.folder, selection.onnx);
+  files.config_folder = snapshot.folder;
+  files.variant = selection.variant;
+  files.variants = selection.variants;
+  files.selection_line = selection.selection_line;
+  files.notes = selection.notes;
+  return files;
+}
+
 void SaySelection(const FileSelection& selection, const Console& console) {
   console.Say(selection.selection_line);
   for (const std::string& note : selection.notes) console.Say(note);
@@ -203,8 +216,7 @@ Result<FetchedModel> FetchModel(Repository* repository, const ModelWish& wish,
   FetchedModel model;
   if (!selection.onnx.empty()) {
     SaySelection(selection, console);
-    const ModelSnapshot& snapshot = repository->snapshot();
-    model.files = FilesOnDisk(snapshot.source, snapshot.folder, selection);
+    model.files = FilesOnDisk(repository->snapshot(), selection);
     return model;
   }
   SG_ASSIGN_OR_RETURN(model.weights, FetchWeights(repository, selection));

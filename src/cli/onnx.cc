@@ -14,6 +14,7 @@
 #include "cli/onnx_simplify.h"
 #include "cli/scratch_folder.h"
 #include "detector/card_builder.h"
+#include "hub/local_repository.h"
 #include "pipeline/run_job.h"
 
 namespace sg {
@@ -104,7 +105,11 @@ Status Inspect(const OnnxOptions& options) {
   Inspection inspection;
   SG_ASSIGN_OR_RETURN(inspection.summary, Summarize(file));
   inspection.audit = AuditGraph(file, inspection.summary);
-  Result<ModelCard> card = BuildModelCard(options.file, inspection.summary, {});
+  ModelFiles files;
+  files.source = options.file;
+  files.onnx = options.file;
+  files.config_folder = ModelFolderOf(options.file);
+  Result<ModelCard> card = BuildModelCard(files, inspection.summary, {});
   if (card.ok())
     inspection.card = *std::move(card);
   else

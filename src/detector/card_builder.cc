@@ -78,10 +78,4 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
   return card;
 }
 
-Result<ModelCard> BuildModelCard(const std::string& folder_or_onnx, const OnnxSummary& onnx,
-                                 const CardOverrides& overrides) {
-  SG_ASSIGN_OR_RETURN(const ModelFiles files, FindModelFiles(folder_or_onnx));
-  return BuildModelCard(files, onnx, overrides);
-}
-
 }  // namespace sg

@@ -34,10 +34,6 @@ void TakeHead(const Head& head, ModelCard* card);
 Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onnx,
                                  const CardOverrides& overrides);
 
-/// The same, from a folder or an .onnx file.
-Result<ModelCard> BuildModelCard(const std::string& folder_or_onnx, const OnnxSummary& onnx,
-                                 const CardOverrides& overrides);
-
 /// kUser unless `name` can be the name of models/NAME.
 Status CheckModelName(const std::string& name);
 

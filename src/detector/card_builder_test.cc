@@ -57,10 +57,17 @@ class CardBuilderTest : public testing::Test {
     ASSERT_TRUE(MakeFolders(ParentFolder(path)).ok());
     ASSERT_TRUE(WriteFileAtomic(path, text).ok());
   }
+  ModelFiles Files(const std::string& onnx, const std::string& source = "") const {
+    ModelFiles files;
+    files.source = source.empty() ? folder_ : source;
+    files.onnx = JoinPath(folder_, onnx);
+    files.config_folder = folder_;
+    return files;
+  }
   Result<ModelCard> Build() {
     if (!config_.is_null()) Write("config.json", ToJsonText(config_));
     if (!processor_.is_null()) Write("preprocessor_config.json", ToJsonText(processor_));
-    return BuildModelCard(folder_, onnx_, overrides_);
+    return BuildModelCard(Files("model.onnx"), onnx_, overrides_);
   }
   ModelCard Card() {
     auto card = Build();
@@ -85,16 +92,14 @@ class CardBuilderTest : public testing::Test {
 };
 
 TEST_F(CardBuilderTest, DemoModelIsDescribedFromItsOwnFiles) {
-  auto files = FindModelFiles(kDemoFolder);
-  ASSERT_TRUE(files.ok()) << files.error().message;
-  EXPECT_EQ(files->onnx, std::string(kDemoFolder) + "/onnx/model.onnx");
-  EXPECT_EQ(files->selection_line,
-            "Selected: fp32 (fp16 unavailable). All available: [fp32 8.9 MB]");
-  auto onnx = ReadOnnxFile(files->onnx);
+  ModelFiles files;
+  files.source = files.config_folder = kDemoFolder;
+  files.onnx = std::string(kDemoFolder) + "/onnx/model.onnx";
+  auto onnx = ReadOnnxFile(files.onnx);
   ASSERT_TRUE(onnx.ok());
   for (const char* locale : {"C", "de_DE.UTF-8", "tr_TR.UTF-8"}) {
     if (std::setlocale(LC_ALL, locale) == nullptr) GTEST_SKIP() << locale << " is not installed";
-    auto card = BuildModelCard(*files, *onnx, {});
+    auto card = BuildModelCard(files, *onnx, {});
     ASSERT_TRUE(card.ok()) << card.error().message;
     EXPECT_EQ(card->name, "pedestrian-rtdetr");
     EXPECT_EQ(card->architecture, "RTDetrForObjectDetection");
@@ -377,14 +382,14 @@ TEST_F(CardBuilderTest, MissingConfigFilesAreNamed) {
   EXPECT_NE(Message(ErrorKind::kUser).find("config.json"), std::string::npos);
 }
 
-TEST_F(CardBuilderTest, BareOnnxFindsItsConfigsBesideOrAboveIt) {
-  Write("onnx/model.onnx", "x");
+TEST_F(CardBuilderTest, AFilesNameNamesTheModelWhereItSaysMoreThanItsFolder) {
   ASSERT_TRUE(Build().ok());
-  auto card = BuildModelCard(JoinPath(folder_, "onnx/model.onnx"), onnx_, {});
+  const std::string plain = JoinPath(folder_, "onnx/model.onnx");
+  auto card = BuildModelCard(Files("onnx/model.onnx", plain), onnx_, {});
   ASSERT_TRUE(card.ok()) << card.error().message;
   EXPECT_EQ(card->name, "rtdetr-l");
-  Write("my detector (1).onnx", "x");
-  card = BuildModelCard(JoinPath(folder_, "my detector (1).onnx"), onnx_, {});
+  const std::string named = "my detector (1).onnx";
+  card = BuildModelCard(Files(named, JoinPath(folder_, named)), onnx_, {});
   ASSERT_TRUE(card.ok()) << card.error().message;
   EXPECT_EQ(card->name, "my-detector--1-");
   EXPECT_EQ(card->notes.size(), 1U);
@@ -402,30 +407,6 @@ TEST_F(CardBuilderTest, NamesThatCannotBeFoldersAreRefused) {
 TEST_F(CardBuilderTest, ForeignOperatorsAreRefused) {
   onnx_.operators = {{"com.microsoft", "QAttention", 2}};
   EXPECT_NE(Message(ErrorKind::kUnsupported).find("QAttention"), std::string::npos);
-}
-
-TEST_F(CardBuilderTest, VariantsAreChosenInTheirOrder) {
-  Write("onnx/model_quantized.onnx", "x");
-  Write("onnx/model_int8.onnx", "x");
-  Write("onnx/model_q4.onnx", "x");
-  auto files = FindModelFiles(folder_);
-  ASSERT_TRUE(files.ok());
-  EXPECT_EQ(
-      files->selection_line,
-      "Selected: fp32 (fp16 unavailable). All available: [fp32 0.0 MB, int8 0.0 MB, int4 0.0 MB, "
-      "quantized 0.0 MB]");
-  EXPECT_EQ(BaseName(files->onnx), "model.onnx");
-  Write("onnx/model_fp16.onnx", "x");
-  files = FindModelFiles(folder_);
-  EXPECT_EQ(BaseName(files->onnx), "model_fp16.onnx");
-  files = FindModelFiles(folder_, "int4");
-  EXPECT_EQ(BaseName(files->onnx), "model_q4.onnx");
-  ASSERT_TRUE(RemoveAll(JoinPath(folder_, "onnx")).ok());
-  files = FindModelFiles(folder_, "int4");
-  ASSERT_FALSE(files.ok());
-  EXPECT_NE(files.error().message.find("there are: model.onnx"), std::string::npos);
-  Write("another.onnx", "x");
-  EXPECT_EQ(BaseName(FindModelFiles(folder_)->onnx), "model.onnx");
 }
 
 TEST_F(CardBuilderTest, LabelsOfTheOnnxAndOfNamesFilesAreTaken) {
@@ -492,19 +473,6 @@ TEST_F(CardBuilderTest, RepeatedClassNumbersAreRefused) {
                            "id2label": {"0": "a", "0": "b", "1": "c"}})");
   config_ = nullptr;
   EXPECT_NE(Message(ErrorKind::kUser).find("'0' is there twice"), std::string::npos);
-}
-
-TEST_F(CardBuilderTest, SourcesThatAreNoModelAreNamed) {
-  ASSERT_TRUE(RemoveAll(JoinPath(folder_, "model.onnx")).ok());
-  const auto message = [&](const std::string& source) {
-    auto files = FindModelFiles(source);
-    EXPECT_FALSE(files.ok());
-    return files.ok() ? "" : files.error().message;
-  };
-  EXPECT_NE(message(folder_).find("looked for model.onnx, onnx/model.onnx"), std::string::npos);
-  EXPECT_NE(message(folder_ + "/none").find("no such file or folder"), std::string::npos);
-  Write("a.txt", "x");
-  EXPECT_NE(message(folder_ + "/a.txt").find("not an .onnx file"), std::string::npos);
 }
 
 }  // namespace

@@ -4,9 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "detector/file_selection.h"
-
 namespace sg {
 
 struct ModelFiles {
@@ -18,13 +15,5 @@ struct ModelFiles {
   std::string selection_line;         ///< FileSelection's
   std::vector<std::string> notes;     ///< FileSelection's
 };
-
-/// The selection's paths, which are relative to `folder`, on disk.
-ModelFiles FilesOnDisk(const std::string& source, const std::string& folder,
-                       const FileSelection& selection);
-
-/// Finds them in a Hugging Face folder (SelectFiles over its top and onnx/) or beside an .onnx file
-/// (its folder or the one above). kUser when there is nothing, with what was looked for.
-Result<ModelFiles> FindModelFiles(const std::string& source, const std::string& variant = "");
 
 }  // namespace sg

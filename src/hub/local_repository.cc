@@ -87,4 +87,12 @@ std::unique_ptr<Repository> ListedFolderRepository(ModelSnapshot snapshot,
   return std::make_unique<FolderRepository>(std::move(snapshot), std::move(files));
 }
 
+std::string ModelFolderOf(const std::string& onnx_path) {
+  const std::string beside = AbsolutePath(ParentFolder(onnx_path));
+  const std::string above = ParentFolder(beside);
+  const bool is_above =
+      !FileExists(JoinPath(beside, "config.json")) && FileExists(JoinPath(above, "config.json"));
+  return is_above ? above : beside;
+}
+
 }  // namespace sg

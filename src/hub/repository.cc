@@ -37,14 +37,9 @@ Result<std::unique_ptr<Repository>> OpenLocal(const ModelSource& source,
     return UserError(
         fmt::format("{}: is not an .onnx file, an archive or a model's folder", source.path));
   }
-  // The configs of a Hugging Face folder lie beside the file or above its onnx/ folder.
-  // The file may be a link (the hub's cache): its own name and place count.
   const std::string beside = AbsolutePath(ParentFolder(source.path));
-  const std::string above = ParentFolder(beside);
-  const bool is_above =
-      !FileExists(JoinPath(beside, "config.json")) && FileExists(JoinPath(above, "config.json"));
-  snapshot.folder = is_above ? above : beside;
-  snapshot.file = (is_above ? BaseName(beside) + "/" : "") + BaseName(source.path);
+  snapshot.folder = ModelFolderOf(source.path);
+  snapshot.file = (snapshot.folder == beside ? "" : BaseName(beside) + "/") + BaseName(source.path);
   return OpenFolderRepository(std::move(snapshot));
 }
 

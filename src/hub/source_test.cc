@@ -8,6 +8,8 @@
 
 #include "base/files.h"
 #include "base/testing.h"
+#include "hub/local_repository.h"
+#include "hub/repository.h"
 
 namespace sg {
 namespace {
@@ -174,6 +176,33 @@ TEST(Source, NothingElseIsGuessedAt) {
     ASSERT_FALSE(source.ok()) << text;
     EXPECT_EQ(source.error().kind, ErrorKind::kUser) << text;
   }
+}
+
+TEST(ModelFolder, ConfigsLieBesideTheOnnxOrAboveIt) {
+  const TempFolder folder;
+  const std::string model = AbsolutePath(folder / "m");
+  ASSERT_TRUE(MakeFolders(model + "/onnx").ok());
+  EXPECT_EQ(ModelFolderOf(model + "/onnx/model.onnx"), model + "/onnx");
+  ASSERT_TRUE(WriteFileAtomic(model + "/config.json", "{}").ok());
+  EXPECT_EQ(ModelFolderOf(model + "/onnx/model.onnx"), model);
+  EXPECT_EQ(ModelFolderOf(model + "/model.onnx"), model);
+  ASSERT_TRUE(WriteFileAtomic(model + "/onnx/config.json", "{}").ok());
+  EXPECT_EQ(ModelFolderOf(model + "/onnx/model.onnx"), model + "/onnx");
+}
+
+TEST(ModelFolder, ALinkedFileKeepsItsNameAndPlace) {
+  const TempFolder folder;
+  const std::string snapshot = AbsolutePath(folder.path()) + "/snapshots/x";
+  ASSERT_TRUE(MakeFolders(snapshot + "/onnx").ok());
+  ASSERT_TRUE(WriteFileAtomic(snapshot + "/config.json", "{}").ok());
+  ASSERT_TRUE(WriteFileAtomic(folder / "0a1b", "x").ok());
+  const std::string link = snapshot + "/onnx/model.onnx";
+  ASSERT_EQ(symlink("../../../0a1b", link.c_str()), 0);
+  EXPECT_EQ(ModelFolderOf(link), snapshot);
+  const auto repository = OpenRepository(Parsed(link), {});
+  ASSERT_TRUE(repository.ok()) << repository.error().message;
+  EXPECT_EQ((*repository)->snapshot().folder, snapshot);
+  EXPECT_EQ((*repository)->snapshot().file, "onnx/model.onnx");
 }
 
 }  // namespace
