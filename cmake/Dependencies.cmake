@@ -38,3 +38,7 @@ if(NOT SG_OPENVINO_VENV)
 endif()
 file(GLOB SG_OPENVINO_CMAKE ${SG_OPENVINO_VENV}/lib/python3*/site-packages/openvino/cmake)
 find_package(OpenVINO REQUIRED COMPONENTS Runtime HINTS ${SG_OPENVINO_CMAKE} NO_DEFAULT_PATH)
+
+# NVTX and CUPTI, of the CUDA toolkit, where it is installed; header-only and optional.
+find_path(SG_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h
+  HINTS ENV CUDA_HOME PATHS /usr/local/cuda/include /usr/include)

@@ -180,4 +180,8 @@ inline constexpr uint32_t kMaxId = (1u << 24) - 1;
 inline constexpr uint64_t kNoPts = ~uint64_t{0};
 inline constexpr int kFlowOffset = 128;
 
+/// A thread's first outermost calls all have their CPU clock read; of the later ones, one of
+/// cpu_sample_period.
+inline constexpr uint32_t kAlwaysSampledCalls = 32;
+
 }  // namespace sg::trace

@@ -1,0 +1,40 @@
+// The process's threads: which are new, and what CPU time each has used. Threads of libraries never
+// pass a hook; this is how they are seen.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace sg::trace {
+
+struct ThreadCpu {
+  uint32_t tid = 0;
+  uint64_t cpu_ns = 0;
+};
+
+uint64_t ProcessCpuNs();
+
+/// CPU time so far of every thread of this process that lives. Any thread.
+std::vector<ThreadCpu> AllThreadCpu();
+
+/// "av:h264:df0"; empty when the thread is gone.
+std::string ThreadName(uint32_t tid);
+
+/// Finds threads that appeared. Any thread.
+class NewThreads {
+ public:
+  /// Takes the present threads as known.
+  void Start() { Take(); }
+  /// Those that appeared since the last call. Cheap when there are none.
+  std::vector<uint32_t> Take();
+
+ private:
+  std::mutex mutex_;
+  uint64_t last_count_ = 0;
+  std::unordered_set<uint32_t> known_;
+};
+
+}  // namespace sg::trace
