@@ -538,9 +538,13 @@ void Recorder::LookForThreads(ThreadState* state, const KnownElement* owner) {
 void Recorder::SampleThreads(ThreadTrace* trace) {
   const uint64_t now_ns = MonotonicNs();
   trace->Write(RecordType::kProcessCpu, 0, now_ns, std::array<uint64_t, 1>{ProcessCpuNs()});
-  for (const ThreadCpu& thread : AllThreadCpu())
+  const std::lock_guard lock(named_mutex_);
+  for (const ThreadCpu& thread : AllThreadCpu()) {
+    if (named_.insert(thread.tid).second)
+      trace->WriteText(RecordType::kThreadName, 0, thread.tid, now_ns, ThreadName(thread.tid));
     trace->Write(RecordType::kThreadCpu, 0, now_ns,
                  std::array<uint64_t, 2>{thread.tid, thread.cpu_ns});
+  }
 }
 
 void Recorder::SampleLevels(ThreadTrace* trace) {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -115,6 +116,9 @@ class Recorder {
   ObjectTable objects_;
   std::mutex define_;  ///< one definition at a time
   NewThreads new_threads_;
+
+  std::mutex named_mutex_;
+  std::unordered_set<uint32_t> named_;  ///< threads whose name is written; guarded by named_mutex_
 
   std::mutex sample_;  ///< guards stores_
   std::vector<std::pair<uint32_t, GWeakRef*>> stores_;

@@ -53,5 +53,6 @@ void AddRunCommand(CLI::App* app, CommandRun* run);
 void AddCompareCommand(CLI::App* app, CommandRun* run);
 void AddExplainCommand(CLI::App* app, CommandRun* run);
 void AddHubCommand(CLI::App* app, CommandRun* run);
+void AddTraceCommand(CLI::App* app, CommandRun* run);
 
 }  // namespace sg

@@ -36,6 +36,7 @@ int Main(int argc, char** argv) {
   AddRunCommand(&app, &run);
   AddCompareCommand(&app, &run);
   AddExplainCommand(&app, &run);
+  AddTraceCommand(&app, &run);
   AddHubCommand(&app, &run);
   AddCleanCommand(&app, &run);
   try {

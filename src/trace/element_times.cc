@@ -150,6 +150,8 @@ class Measurement {
       process_last_ns_ = std::max(process_last_ns_, cpu_ns);
     } else if (record.type == RecordType::kThreadOwner) {
       owners_[static_cast<uint32_t>(record.words[0])] = record.id;
+    } else if (record.type == RecordType::kThreadName) {
+      names_[static_cast<uint32_t>(record.words[0])] = std::string(record.text);
     }
   }
 
@@ -194,13 +196,16 @@ class Measurement {
     }
   }
 
-  /// Threads without calls go to the element during whose call they appeared.
+  /// CPU time of every thread. Those without calls go to the element during whose call they
+  /// appeared.
   void AddThreads() {
     for (const auto& [tid, readings] : cpu_) {
       ThreadTime& time = threads_[tid];
       time.tid = tid;
       const bool was_there = readings.first_ns <= first_reading_ns_;
       time.cpu_ns = static_cast<double>(readings.last_cpu - (was_there ? readings.first_cpu : 0));
+      const auto name = names_.find(tid);
+      if (time.name.empty() && name != names_.end()) time.name = name->second;
       if (time.calls > 0) continue;
       const auto owner = owners_.find(tid);
       if (owner == owners_.end()) {
@@ -253,6 +258,7 @@ class Measurement {
   std::map<uint32_t, ThreadTime> threads_;  ///< by the kernel's number
   std::map<uint32_t, CpuReadings> cpu_;
   std::map<uint32_t, uint32_t> owners_;
+  std::map<uint32_t, std::string> names_;
   uint64_t first_reading_ns_ = 0;
   std::optional<double> process_first_ns_;
   double process_last_ns_ = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
+#include <string>
 #include <unordered_map>
 
 #include "trace/call_walk.h"
@@ -19,9 +19,14 @@ struct PushSeen {
   uint64_t pts = kNoPts;
 };
 
-/// A frame on its way: the pushes so far, oldest first.
-struct Way {
-  std::vector<std::pair<uint64_t, uint32_t>> pushes;  ///< time, pad
+/// A frame's number and source as one key; a PTS is its own.
+uint64_t KeyOf(uint32_t source, uint64_t number) { return uint64_t{source} << 40 ^ number; }
+
+/// A push of a frame into a mux, which then numbers it.
+struct Entry {
+  uint32_t pad = 0;
+  uint64_t pts = kNoPts;
+  uint64_t time_ns = 0;
 };
 
 /// Latencies and stays at one sink.
@@ -47,8 +52,9 @@ class Follower {
 
   std::vector<SinkLatency> Run() {
     Gather();
-    FindBranches();
-    MatchNumbers();
+    FindProxies();
+    FindInputs();
+    FindMuxes();
     for (const PushSeen& push : pushes_) Take(push);
     std::vector<SinkLatency> sinks;
     for (auto& [sink, arrivals] : arrivals_) sinks.push_back(Summarize(sink, &arrivals));
@@ -95,9 +101,8 @@ class Follower {
     return peer == 0 ? 0 : ElementOf(peer);
   }
 
-  /// Which pads a bin's pad passes to: the proxy pad that pushes within the call into it. Branches:
-  /// what is connected by links without passing an element with several inputs.
-  void FindBranches() {
+  /// Which pads a bin's pad passes to: the proxy pad that pushes within the call into it.
+  void FindProxies() {
     for (const TracedThread& thread : trace_.threads) {
       std::vector<uint32_t> stack;
       trace_.ForEach(thread, [&](const Record& record) {
@@ -128,6 +133,10 @@ class Follower {
         }
       });
     }
+  }
+
+  /// Who receives each pad's pushes, and which elements have one input alone.
+  void FindInputs() {
     std::map<uint32_t, std::set<uint32_t>> inputs;
     for (const PushSeen& push : pushes_) {
       if (receivers_.count(push.pad) == 0)
@@ -138,69 +147,40 @@ class Follower {
       if (pads.size() == 1) only_input_[element] = *pads.begin();
   }
 
-  /// The most upstream pad of the chain that `pad` ends, which names the branch.
-  uint32_t BranchOf(uint32_t pad) {
-    const auto known = branches_.find(pad);
-    if (known != branches_.end()) return known->second;
-    constexpr int kLongest = 1000;
-    uint32_t first = pad;
-    for (int i = 0; i < kLongest; ++i) {
-      const auto input = only_input_.find(ElementOf(first));
-      if (input == only_input_.end()) break;
-      first = input->second;
-    }
-    return branches_[pad] = first;
-  }
-
-  /// The frames that the mux numbers came in on its pad for that source, in their order.
-  void MatchNumbers() {
-    for (const auto& [at, frames] : frames_)
-      for (const FrameSeen& frame : frames) muxes_.insert(ElementOf(frame.pad));
+  /// Elements that number frames, or pass numbered ones on.
+  void FindMuxes() {
+    for (const auto& [at, frames] : frames_) muxes_.insert(ElementOf(at.second));
   }
 
   void Take(const PushSeen& push) {
+    const uint32_t receiver = receivers_[push.pad];
     const auto numbered = frames_.find({push.time_ns, push.pad});
     if (numbered != frames_.end()) {
-      for (const FrameSeen& frame : numbered->second) TakeNumbered(push, frame);
-      return;
-    }
-    TakeByPts(push);
-  }
-
-  void TakeNumbered(const PushSeen& push, const FrameSeen& frame) {
-    Way& way = numbered_[{frame.source, frame.number}];
-    if (way.pushes.empty()) {
-      // Its way into the mux: the source's frames leave in the order they came.
-      const auto waiting = entering_.find({ElementOf(push.pad), frame.source});
-      if (waiting != entering_.end() && frame.number >= waiting->second.first_number) {
-        const uint64_t index = frame.number - waiting->second.first_number;
-        if (index < waiting->second.ways.size()) way = waiting->second.ways[index];
+      for (const FrameSeen& frame : numbered->second) {
+        numbers_[push.pad][KeyOf(frame.source, frame.number)] = push.time_ns;
+        if (IsSink(receiver)) Arrive(push, &frame);
       }
-    }
-    if (Extend(&way, push)) Arrive(push, way, frame.capture_ns);
-  }
-
-  void TakeByPts(const PushSeen& push) {
-    const uint32_t receiver = receivers_[push.pad];
-    if (push.pts == kNoPts) {
-      if (IsSink(receiver)) ++arrivals_[receiver].unfollowed;
       return;
     }
-    Way& way = by_pts_[{BranchOf(push.pad), push.pts}];
-    const bool arrived = Extend(&way, push);
-    if (muxes_.count(receiver) != 0) {
-      const std::string name = PeerName(push);
-      const size_t digits = name.find_last_not_of("0123456789") + 1;
-      if (digits < name.size() && name.size() - digits < 9)
-        entering_[{receiver, static_cast<uint32_t>(std::stoul(name.substr(digits)))}]
-            .ways.push_back(way);
-    }
-    if (arrived) Arrive(push, way, 0);
+    if (push.pts != kNoPts) times_[push.pad][push.pts] = push.time_ns;
+    if (muxes_.count(receiver) != 0) Enter(push, receiver);
+    if (!IsSink(receiver)) return;
+    if (push.pts == kNoPts)
+      ++arrivals_[receiver].unfollowed;
+    else
+      Arrive(push, nullptr);
   }
 
-  std::string PeerName(const PushSeen& push) const {
+  /// The mux's pad for a source ends in the source's number; its frames are numbered as they come.
+  void Enter(const PushSeen& push, uint32_t mux) {
     const auto peer = trace_.pads.find(links_.PeerAt(push.pad, push.time_ns));
-    return peer == trace_.pads.end() ? "" : peer->second.name;
+    if (peer == trace_.pads.end()) return;
+    const std::string& name = peer->second.name;
+    const size_t digits = name.find_last_not_of("0123456789") + 1;
+    constexpr size_t kMostDigits = 8;
+    if (digits >= name.size() || name.size() - digits > kMostDigits) return;
+    entries_[{mux, static_cast<uint32_t>(std::stoul(name.substr(digits)))}].push_back(
+        {push.pad, push.pts, push.time_ns});
   }
 
   bool IsSink(uint32_t element) const {
@@ -210,35 +190,68 @@ class Follower {
            (found->second.flags & kElementIsBin) == 0;
   }
 
-  /// Adds the push; true when it ends in a sink. A pad that pushes the frame again begins anew
-  /// (loops repeat PTS).
-  bool Extend(Way* way, const PushSeen& push) const {
-    for (const auto& [time, pad] : way->pushes)
-      if (pad == push.pad) {
-        way->pushes.clear();
-        break;
-      }
-    way->pushes.emplace_back(push.time_ns, push.pad);
-    return IsSink(receivers_.at(push.pad));
+  static uint64_t TimeAt(const std::map<uint32_t, std::unordered_map<uint64_t, uint64_t>>& times,
+                         uint32_t pad, uint64_t key) {
+    const auto at = times.find(pad);
+    if (at == times.end()) return 0;
+    const auto found = at->second.find(key);
+    return found == at->second.end() ? 0 : found->second;
   }
 
-  void Arrive(const PushSeen& push, const Way& way, uint64_t capture_ns) {
+  /// The pushes that brought the frame, the last one first. Walks up the links.
+  std::vector<std::pair<uint64_t, uint32_t>> WayBack(const PushSeen& push,
+                                                     const FrameSeen* frame) const {
+    constexpr int kLongest = 1000;
+    std::vector<std::pair<uint64_t, uint32_t>> way = {{push.time_ns, push.pad}};
+    uint64_t pts = push.pts;
+    bool by_number = frame != nullptr;
+    for (int i = 0; i < kLongest; ++i) {
+      const uint32_t element = ElementOf(way.back().second);
+      const auto input = only_input_.find(element);
+      uint64_t time_ns = 0;
+      uint32_t pad = input == only_input_.end() ? 0 : input->second;
+      if (pad != 0)
+        time_ns = by_number ? TimeAt(numbers_, pad, KeyOf(frame->source, frame->number))
+                            : TimeAt(times_, pad, pts);
+      if (time_ns == 0 && by_number) {
+        const auto entries = entries_.find({element, frame->source});
+        if (entries == entries_.end() || frame->number >= entries->second.size()) break;
+        const Entry& entry = entries->second[static_cast<size_t>(frame->number)];
+        by_number = false;
+        pts = entry.pts;
+        pad = entry.pad;
+        time_ns = entry.time_ns;
+      }
+      if (time_ns == 0 || time_ns > way.back().first) break;
+      way.emplace_back(time_ns, pad);
+    }
+    return way;
+  }
+
+  void Arrive(const PushSeen& push, const FrameSeen* frame) {
     Arrivals& arrivals = arrivals_[receivers_.at(push.pad)];
-    uint64_t from_ns = way.pushes.front().first;
-    if (capture_ns > 0 && capture_ns <= push.time_ns) {
+    const auto way = WayBack(push, frame);
+    uint64_t from_ns = way.back().first;
+    if (frame != nullptr && frame->capture_ns > 0 && frame->capture_ns <= push.time_ns) {
       arrivals.by_capture = true;
-      from_ns = capture_ns;
+      from_ns = frame->capture_ns;
+    } else if (way.size() == 1 && !IsFirst(push.pad)) {
+      ++arrivals.unfollowed;
+      return;
     }
     Arrivals::Arrival arrival;
     arrival.pts = push.pts;
     arrival.latency_ms = static_cast<double>(push.time_ns - from_ns) / kNsPerMs;
-    for (size_t i = 0; i + 1 < way.pushes.size(); ++i) {
-      const auto& [begin_ns, pad] = way.pushes[i];
-      const auto& [end_ns, next_pad] = way.pushes[i + 1];
-      arrival.steps.push_back(
-          {ElementOf(next_pad), static_cast<double>(end_ns - begin_ns) / kNsPerMs});
-    }
+    for (size_t i = way.size() - 1; i > 0; --i)
+      arrival.steps.push_back({ElementOf(way[i - 1].second),
+                               static_cast<double>(way[i - 1].first - way[i].first) / kNsPerMs});
     arrivals.all.push_back(std::move(arrival));
+  }
+
+  /// A source that pushes right into its sink: there is no way to follow.
+  bool IsFirst(uint32_t pad) const {
+    const auto element = trace_.elements.find(ElementOf(pad));
+    return element != trace_.elements.end() && (element->second.flags & kElementIsSource) != 0;
   }
 
   static FramePath PathOf(const Arrivals::Arrival& arrival) {
@@ -279,12 +292,6 @@ class Follower {
     return result;
   }
 
-  /// Ways into one sink pad of a mux.
-  struct Entering {
-    uint64_t first_number = 0;
-    std::vector<Way> ways;
-  };
-
   const TraceFile& trace_;
   const LinkTable links_;
   std::vector<PushSeen> pushes_;
@@ -292,11 +299,11 @@ class Follower {
   std::map<uint32_t, uint32_t> receivers_;   ///< pad → element that it pushes to
   std::map<uint32_t, uint32_t> only_input_;  ///< element → the one pad that pushes into it
   std::map<uint32_t, uint32_t> proxy_next_;
-  std::map<uint32_t, uint32_t> branches_;
   std::set<uint32_t> muxes_;
-  std::map<std::pair<uint32_t, uint64_t>, Way> by_pts_;
-  std::map<std::pair<uint32_t, uint64_t>, Way> numbered_;
-  std::map<std::pair<uint32_t, uint32_t>, Entering> entering_;
+  /// Pad → time of the last push with that PTS, and of that numbered frame.
+  std::map<uint32_t, std::unordered_map<uint64_t, uint64_t>> times_;
+  std::map<uint32_t, std::unordered_map<uint64_t, uint64_t>> numbers_;
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Entry>> entries_;  ///< by mux and source
   std::map<uint32_t, Arrivals> arrivals_;
 };
 

@@ -26,6 +26,7 @@ bool IsDefinition(RecordType type) {
     case RecordType::kElementDef:
     case RecordType::kPadDef:
     case RecordType::kThreadDef:
+    case RecordType::kThreadName:
     case RecordType::kNameDef:
     case RecordType::kDomainDef:
     case RecordType::kNote:
