@@ -63,7 +63,8 @@ class DemoModelTest(Case):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         folders = {}
         for name, source in (("published", MODEL), ("exported", self.folder / "out")):
-            result = import_model(source, "--name", name, "--out", self.out, "--video", short_clip(), *SHORT)
+            result = import_model(source, "--name", name, "--out", self.out, "--video", short_clip(),
+                                  "--precision", "fp32", *SHORT)
             self.assertEqual(result.returncode, 0, result.stderr)
             kitti = self.out / name / "samples" / "kitti_output"
             folders[name] = {file.name: boxes(file) for file in sorted(kitti.glob("*.txt"))}

@@ -59,7 +59,7 @@ class ExportCase(Case):
         super().setUp()
         self.model = self.folder / "pedestrians"
         self.model.mkdir()
-        for name in ("config.json", "preprocessor_config.json", "model.safetensors"):
+        for name in ("README.md", "config.json", "preprocessor_config.json", "model.safetensors"):
             shutil.copy(MODEL / name, self.model)
         self.venv = self.folder / "build" / ".venv_optimum"
         python = self.venv / "bin" / "python"
@@ -105,7 +105,7 @@ class LadderTest(ExportCase):
         self.assertEqual(export["backend"], "legacy-torchscript")
         self.assertIn("torch says a lot", (self.folder / "out" / "export.log").read_text())
         left = sorted(path.name for path in (self.folder / "out").iterdir())
-        self.assertEqual(left, ["config.json", "export.json", "export.log", "model.onnx",
+        self.assertEqual(left, ["README.md", "config.json", "export.json", "export.log", "model.onnx",
                                 "preprocessor_config.json"])
 
     def test_a_graph_that_is_not_the_model_goes_on_to_the_next_backend(self):
