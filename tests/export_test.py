@@ -99,7 +99,7 @@ class LadderTest(ExportCase):
                                      "[export] backend=legacy-torchscript",
                                      "[export] pixel_values shape=['batch', 3, 320, 320]"])
         self.assertIn("Parity with the torch model on 16 frames at batch 1, 2, 3, 8", result.stdout)
-        self.assertRegex(result.stdout, r"Boxes of at least 0\.25: [1-9]\d* in 16 frames agree, by at most 0\.00\d px")
+        self.assertRegex(result.stdout, r"Boxes of at least 0\.5: [1-9]\d* in 16 frames agree, by at most 0\.00\d px")
         self.assertEqual((self.folder / "out" / "model.onnx").read_bytes(), GRAPH.read_bytes())
         export = json.loads((self.folder / "out" / "export.json").read_text())
         self.assertEqual(export["backend"], "legacy-torchscript")
