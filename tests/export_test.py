@@ -59,7 +59,7 @@ class ExportCase(Case):
         super().setUp()
         self.model = self.folder / "pedestrians"
         self.model.mkdir()
-        for name in ("config.json", "preprocessor_config.json", "model.safetensors"):
+        for name in ("README.md", "config.json", "preprocessor_config.json", "model.safetensors"):
             shutil.copy(MODEL / name, self.model)
         self.venv = self.folder / "build" / ".venv_optimum"
         python = self.venv / "bin" / "python"
@@ -99,12 +99,13 @@ class LadderTest(ExportCase):
                                      "[export] backend=legacy-torchscript",
                                      "[export] pixel_values shape=['batch', 3, 320, 320]"])
         self.assertIn("Parity with the torch model on 16 frames at batch 1, 2, 3, 8", result.stdout)
+        self.assertRegex(result.stdout, r"Boxes of at least 0\.5: [1-9]\d* in 16 frames agree, by at most 0\.00\d px")
         self.assertEqual((self.folder / "out" / "model.onnx").read_bytes(), GRAPH.read_bytes())
         export = json.loads((self.folder / "out" / "export.json").read_text())
         self.assertEqual(export["backend"], "legacy-torchscript")
         self.assertIn("torch says a lot", (self.folder / "out" / "export.log").read_text())
         left = sorted(path.name for path in (self.folder / "out").iterdir())
-        self.assertEqual(left, ["config.json", "export.json", "export.log", "model.onnx",
+        self.assertEqual(left, ["README.md", "config.json", "export.json", "export.log", "model.onnx",
                                 "preprocessor_config.json"])
 
     def test_a_graph_that_is_not_the_model_goes_on_to_the_next_backend(self):

@@ -1,5 +1,6 @@
 """streamgauge onnx: every kind of broken graph is found and named, its healthy twin is not, and what is rewritten
 gives what ONNX Runtime, which had no part in it, gets from the original."""
+import hashlib
 import json
 import unittest
 
@@ -8,7 +9,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from support import MODEL, STREAMGAUGE, Case, run
+from support import MODEL, STREAMGAUGE, Case, run, short_clip
 
 GATE, USER, UNSUPPORTED = 1, 2, 4
 DEMO = MODEL / "onnx" / "model.onnx"
@@ -407,6 +408,109 @@ class Inspect(Onnx):
         self.assertEqual(code, 0, result.stderr)
         self.assertLess(memory, 1.5 * size)
         self.assertLess(seconds, 3)
+
+
+class Simplify(Onnx):
+    def simplify(self, path, *args):
+        out = self.folder / "simple.onnx"
+        out.unlink(missing_ok=True)
+        return run(STREAMGAUGE, "onnx", "simplify", path, out, "--no-progress", *args), out
+
+    def wordy(self, large=1.0):
+        """A 3x3 convolution of 64 channels whose weights are computed, idle nodes, a weight that nothing takes."""
+        graph = Graph().const("raw", RNG.normal(size=(64, 4, 3, 3)), np.float32).const("gain", [large], np.float32)
+        graph.node("Mul", ["raw", "gain"], "w2").node("Identity", ["f"], "same")
+        graph.node("Conv", ["same", "w2"], "deep", pads=[1, 1, 1, 1])
+        graph.const("unused", np.ones(5000), np.float32).const("axes", [1, 2, 3])
+        graph.node("Mul", ["deep", "deep"], "dead")
+        return graph.node("ReduceMean", ["deep"], "boxes", axes=[2, 3], keepdims=0).output("boxes")
+
+    def assert_equal_outputs(self, a, b, tolerance):
+        pictures = RNG.uniform(size=(3, 3, 8, 8)).astype(np.float32)
+        want, got = self.outputs(a, pictures)[0], self.outputs(b, pictures)[0]
+        self.assertGreater(np.ptp(want), 0)
+        self.assertLessEqual(np.abs(want - got).max(), tolerance * np.abs(want).max())
+
+    def test_what_is_constant_is_worked_out_and_what_is_idle_goes(self):
+        path = self.write(self.wordy())
+        result, out = self.simplify(path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        simple = onnx.load(out)
+        self.assertEqual([n.op_type for n in simple.graph.node], ["Conv", "Sigmoid", "Conv", "ReduceMean"])
+        self.assertEqual({w.name for w in simple.graph.initializer} & {"unused", "raw", "gain"}, set())
+        self.assert_equal_outputs(path, out, 1e-6)
+        self.assertIn("at batch 1, 2, 3, 8", result.stdout)
+
+    def test_half_weights_are_proven_and_smaller(self):
+        path = self.write(self.wordy())
+        result, out = self.simplify(path, "--half-weights")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        halves = [w for w in onnx.load(out).graph.initializer if w.data_type == TensorProto.FLOAT16]
+        self.assertEqual([tuple(w.dims) for w in halves], [(64, 4, 3, 3)])
+        self.assert_equal_outputs(path, out, 2e-2)
+
+    def test_weights_that_a_half_cannot_hold_stay(self):
+        path = self.write(self.wordy(large=1e6))
+        result, out = self.simplify(path, "--half-weights", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(json.loads(result.stdout)["kept_weights"]), 1)
+        self.assertNotIn(TensorProto.FLOAT16, [w.data_type for w in onnx.load(out).graph.initializer])
+        self.assert_equal_outputs(path, out, 1e-6)
+
+    def test_quantisation_and_chance_are_not_worked_out(self):
+        graph = Graph().const("s", 0.1, np.float32).const("z", 0, np.int8).const("q", RNG.integers(-9, 9, (4,)), np.int8)
+        graph.node("DequantizeLinear", ["q", "s", "z"], "scale").const("shape", [1, 4, 1, 1])
+        graph.node("Reshape", ["scale", "shape"], "r").node("Mul", ["f", "r"], "boxes").output("boxes")
+        path = self.write(graph)
+        result, out = self.simplify(path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("DequantizeLinear", [n.op_type for n in onnx.load(out).graph.node])
+        self.assert_equal_outputs(path, out, 1e-6)
+
+    def test_a_broken_batch_or_the_same_file_is_refused(self):
+        broken = self.write(PAIRS["reshape holds 2"][0])
+        before = broken.read_bytes()
+        self.assert_one_line(run(STREAMGAUGE, "onnx", "simplify", broken, broken), USER, "model.onnx")
+        result, out = self.simplify(broken)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertFalse(out.exists())
+        self.assertEqual(broken.read_bytes(), before)
+
+
+class Int8(Onnx):
+    def start(self, graph, *args):
+        folder = self.folder / "eight"
+        folder.mkdir(exist_ok=True)
+        onnx.save(graph.model(), str(folder / "model.onnx"))
+        (folder / "config.json").write_text(json.dumps(
+            {"architectures": ["RTDetrForObjectDetection"], "id2label": {"0": "a", "1": "b"}}))
+        return run(STREAMGAUGE, "import", folder, "--out", self.out, "--video", short_clip(), "--precision", "int8",
+                   "--no-progress", *args), folder
+
+    def detector(self):
+        graph = Graph().const("a", [0, 2, 1]).const("s", [0, 16, 4]).node("Reshape", ["f", "s"], "rows")
+        graph.node("Sigmoid", ["rows"], "pred_boxes").const("b", [0, 0, 0]).const("e", [9, 99, 2]).const("ax", [0, 1, 2])
+        graph.node("Slice", ["rows", "b", "e", "ax"], "logits")
+        return graph.output("logits", ["batch", 16, 2]).output("pred_boxes", ["batch", 16, 4])
+
+    def test_int8_needs_to_know_the_ranges(self):
+        result, _ = self.start(self.detector())
+        self.assert_one_line(result, USER, "QuantizeLinear")
+
+    def test_a_table_of_another_model_is_refused(self):
+        table = self.folder / "cal.table"
+        table.write_text("TRT-101-EntropyCalibration2\nx: 3c010a14\n")
+        graph = self.detector()
+        result, folder = self.start(graph, "--calibration", table)
+        self.assert_one_line(result, USER, "cal.table")
+        table.write_text("# " + hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest() + "\n")
+        result, _ = self.start(graph, "--calibration", table)
+        self.assert_one_line(result, UNSUPPORTED, "TensorRT")
+
+    def test_a_table_without_int8_is_a_mistake(self):
+        result = run(STREAMGAUGE, "import", MODEL, "--out", self.out, "--video", short_clip(), "--precision", "fp16",
+                     "--calibration", self.folder / "none")
+        self.assert_one_line(result, USER, "--calibration")
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ class Preprocessing(Case):
             (folder / name).write_text(text)
         return folder
 
-    def clip(self, width, height, square, colour=(255, 255, 255), frames=8):
+    def clip(self, width, height, square, colour=(255, 255, 255), frames=24):
         """Lossless, black with one square; odd sizes too."""
         path = self.folder / f"{width}x{height}.mkv"
         x, y, size = square
@@ -236,11 +236,11 @@ class Preprocessing(Case):
         self.assertIn(f"model-color-format={0 if to_rgb else 1}\n", config)
         self.assertIn("net-scale-factor=1\n", config)
         self.assertNotIn("offsets=", config)
-        return int(re.search(r"Detections in (\d+) of 8 frames", text)[1])
+        return int(re.search(r"Detections in (\d+) of 24 frames", text)[1])
 
     def test_red_is_first_in_rgb_and_last_in_bgr(self):
-        self.assertEqual(self.detections_of_red(0, True), 8)
-        self.assertEqual(self.detections_of_red(2, False), 8)
+        self.assertEqual(self.detections_of_red(0, True), 24)
+        self.assertEqual(self.detections_of_red(2, False), 24)
         self.assertEqual(self.detections_of_red(0, False), 0)
 
     # The check.
@@ -309,7 +309,7 @@ class Preprocessing(Case):
             size = min(width, height) // 4
             # Off the centre both ways, and near an edge.
             for n, (x, y) in enumerate([(width // 5, height // 3), (width - size - 6, height - size - 8)]):
-                clip = self.clip(width, height, (x // 2 * 2, y // 2 * 2, size // 2 * 2))
+                clip = self.clip(width, height, (x // 2 * 2, y // 2 * 2, size // 2 * 2), frames=6)
                 clip = clip.rename(clip.with_stem(f"{clip.stem}_{n}"))
                 want = np.array([x // 2 * 2, y // 2 * 2, x // 2 * 2 + size // 2 * 2, y // 2 * 2 + size // 2 * 2], float)
                 for mux in {(width, height), (1280, 720)}:

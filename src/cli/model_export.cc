@@ -372,7 +372,9 @@ Status PlaceConfigs(const ModelExport& request, const std::vector<std::string>& 
   }
   SG_RETURN_IF_ERROR(
       WriteFileAtomic(JoinPath(request.output_folder, "config.json"), ToJsonText(config)));
-  for (const char* name : {"preprocessor_config.json", "processor_config.json"}) {
+  // Those that the model card is made from: thresholds may be in the README.
+  for (const char* name : {"preprocessor_config.json", "processor_config.json",
+                           "generation_config.json", "README.md"}) {
     const std::string from = JoinPath(request.folder, name);
     if (!FileExists(from)) continue;
     SG_RETURN_IF_ERROR(CopyFileAtomic(from, JoinPath(request.output_folder, name)));

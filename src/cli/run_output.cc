@@ -73,9 +73,9 @@ std::string Markdown(const LoadedRun& loaded, const Derived& derived, bool with_
     for (const LineChart& chart : derived.charts)
       text += fmt::format("![{}](charts/{})\n\n", report::Inert(chart.title), chart.file);
   text += "## Why\n\n";
-  for (const std::string& reason : derived.reasons) text += "- " + report::InertItem(reason) + "\n";
+  for (const std::string& reason : derived.reasons) text += report::InertItem(reason);
   if (!loaded.run.notes.empty()) text += "\n## Notes\n\n";
-  for (const std::string& note : loaded.run.notes) text += "- " + report::InertItem(note) + "\n";
+  for (const std::string& note : loaded.run.notes) text += report::InertItem(note);
   text += "\n## Inputs\n\n| what | file | SHA-256 |\n|---|---|---|\n";
   for (const RunInput& input : loaded.run.inputs)
     text += fmt::format("| {} | {} | {} |\n", report::Inert(input.role), report::Inert(input.path),

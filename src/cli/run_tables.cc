@@ -136,6 +136,13 @@ std::string PacedLine(const PacedPart& paced) {
       fmt::format("{}/{}", v.taints.Count(), v.taints.tainted.size()));
 }
 
+/// "+8.1 % (+7.2 to +9.0)"; one round has no spread.
+std::string GainText(const Estimate& gain) {
+  if (gain.degrees <= 0) return fmt::format("{:+.1f} % (one round: no interval)", 100 * gain.value);
+  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * gain.value, 100 * gain.low,
+                     100 * gain.high);
+}
+
 }  // namespace
 
 std::string BenchTable(const BenchResult& bench) {
@@ -145,9 +152,7 @@ std::string BenchTable(const BenchResult& bench) {
   for (const BatchResult& b : bench.batches) {
     std::string gain = "-";
     for (const Doubling& d : bench.plateau.doublings)
-      if (d.batch == b.batch)
-        gain = fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * d.gain.value, 100 * d.gain.low,
-                           100 * d.gain.high);
+      if (d.batch == b.batch) gain = GainText(d.gain);
     // ± is two bytes and one column.
     text += fmt::format(
         "{:>5}  {:>8}  {:>16}  {:>9.2f}  {:>9.2f}  {:>9.2f}  {:>10.2f}  {:>9.0f}  {}\n", b.batch,
@@ -205,11 +210,11 @@ std::vector<std::string> BenchReasons(const BenchResult& bench) {
     const char* word = d.decision == Gain::kBelow     ? "less than 5 %"
                        : d.decision == Gain::kAtLeast ? "5 % or more"
                                                       : "undecided";
-    reasons.push_back(fmt::format(
-        "batch {} -> {}: gain {:+.2f} % ({:+.2f} to {:+.2f}): {}; samples b{}_round*.samples.jsonl "
-        "and b{}_round*.samples.jsonl, paired by round",
-        d.batch, d.doubled, 100 * d.gain.value, 100 * d.gain.low, 100 * d.gain.high, word, d.batch,
-        d.doubled));
+    reasons.push_back(
+        fmt::format("batch {} to {}: gain {}: {}; samples b{}_round*.samples.jsonl and "
+                    "b{}_round*.samples.jsonl, "
+                    "paired by round",
+                    d.batch, d.doubled, GainText(d.gain), word, d.batch, d.doubled));
   }
   for (const BatchResult& b : bench.batches) {
     std::vector<std::string> tried;

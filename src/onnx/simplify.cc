@@ -50,12 +50,14 @@ void AddUsedNames(const onnx::GraphProto& graph, std::set<std::string>* names) {
 }
 
 /// Initializers whose bytes are here, and Constant nodes.
-std::map<std::string, const onnx::TensorProto*> PlainConstants(const onnx::GraphProto& graph) {
+std::map<std::string, const onnx::TensorProto*> PlainConstants(const GraphFile& file) {
+  const onnx::GraphProto& graph = file.model().graph();
   std::set<std::string> inputs;
   for (const onnx::ValueInfoProto& input : graph.input()) inputs.insert(input.name());
   std::map<std::string, const onnx::TensorProto*> constants;
   for (const onnx::TensorProto& tensor : graph.initializer()) {
-    const bool external = tensor.data_location() == onnx::TensorProto::EXTERNAL;
+    const bool external =
+        tensor.data_location() == onnx::TensorProto::EXTERNAL && !file.IsMapped(tensor);
     if (!external && inputs.count(tensor.name()) == 0) constants[tensor.name()] = &tensor;
   }
   for (const onnx::NodeProto& node : graph.node()) {
@@ -73,6 +75,8 @@ onnx::TensorProto WithBytes(const GraphFile& file, const onnx::TensorProto& tens
   if (file.IsMapped(tensor)) {
     const std::string_view bytes = file.RawBytes(tensor);
     whole.set_raw_data(bytes.data(), bytes.size());
+    whole.clear_data_location();
+    whole.clear_external_data();
   }
   return whole;
 }
@@ -205,7 +209,7 @@ std::set<std::string> NotWeights(const onnx::GraphProto& graph) {
 
 ConstantPart FindConstantPart(const GraphFile& file) {
   const onnx::GraphProto& graph = file.model().graph();
-  const auto constants = PlainConstants(graph);
+  const auto constants = PlainConstants(file);
   ConstantPart part;
   std::set<std::string> made;
   for (int i = 0; i < graph.node_size(); ++i) {

@@ -223,7 +223,7 @@ Parts FindParts(const HeadQuestion& question) {
     const std::vector<int> dims = DimsOf(output);
     const bool one_a_box = dims.size() == 1 || (dims.size() == 2 && dims[1] == 1);
     const bool is_number = dims.empty() || (dims.size() == 1 && dims[0] == 1);
-    if (NameHas(output.name, {"raw_", "anchor", "multiclass"})) continue;
+    if (NameHas(output.name, {"raw_", "anchor", "multiclass", "logit"})) continue;
     if (dims.size() == 2 && (dims[1] == 4 || dims[1] == 5) && IsFloatTensor(output)) {
       if (parts.boxes == nullptr) parts.boxes = &output;
     } else if (is_number && NameHas(output.name, {"num", "count"})) {
