@@ -302,10 +302,10 @@ void Recorder::End(ThreadState* state, uint64_t time_ns, RecordType type, uint32
   }
   if (state->depth >= ThreadState::kMostDepth) return;
   const OpenCall& call = state->calls[state->depth];
-  if (call.callee != nullptr && call.callee->range.domain != nullptr &&
-      (call.type == RecordType::kPushBegin || call.type == RecordType::kPullBegin))
+  const bool streams = call.type == RecordType::kPushBegin || call.type == RecordType::kPullBegin;
+  if (streams && call.callee != nullptr && call.callee->range.domain != nullptr)
     nvtx::Pop(call.callee->range);
-  if (state->depth == 0 && call.pad->element != nullptr && settings_.nvtx) {
+  if (state->depth == 0 && streams && call.pad->element != nullptr && settings_.nvtx) {
     state->loop_range = call.pad->element->range;
     if (state->loop_range.domain != nullptr) nvtx::Push(state->loop_range, nvtx::kLoop, 0);
   }
@@ -476,7 +476,14 @@ void Recorder::Message(GstElement* element, GstMessage* message) {
   state->trace.Write(RecordType::kMessage, id, MonotonicNs(),
                      std::array<uint64_t, 1>{static_cast<uint64_t>(type)});
   // The process may end any time from here.
-  if (type == GST_MESSAGE_EOS || type == GST_MESSAGE_ERROR) SampleNow();
+  if (type != GST_MESSAGE_EOS && type != GST_MESSAGE_ERROR) return;
+  SampleNow();
+  // An element that posts an error may hold the lock that its level is read under.
+  if (type == GST_MESSAGE_EOS) {
+    const Quiet quiet(state);
+    const std::unique_lock lock(sample_, std::try_to_lock);
+    if (lock.owns_lock()) SampleLevels(&state->trace);
+  }
 }
 
 void Recorder::StateChanging(GstElement* element, GstStateChange transition) {
