@@ -7,7 +7,8 @@ import subprocess
 import time
 import unittest
 
-from support import BIN, PLUGINS, STREAMGAUGE, Case, real_clip, run, short_clip
+import nsys_exports
+from support import BIN, PLUGINS, STREAMGAUGE, Case, run, short_clip
 
 TEST_PLUGINS = BIN.parent / "lib" / "test-plugins"
 SMALL = "video/x-raw,format=I420,width=64,height=64,framerate=30/1"
@@ -192,6 +193,97 @@ class Robustness(TraceCase):
         self.assertGreaterEqual(sum(e["ph"] == "X" and e["name"] == "fakesink0" for e in events), 20)
         for line in folded.read_text().splitlines():
             self.assertRegex(line, r"^\S.*;.* \d+$")
+
+
+class Nsys(Case):
+    def tables(self, path):
+        result = run(STREAMGAUGE, "trace", path, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def stats(self, text):
+        path = self.folder / "stats.csv"
+        path.write_text(text)
+        return self.tables(path)
+
+    def test_each_layout_gives_the_same_sums(self):
+        for layout in ("2019", "2022", "2024"):
+            path = self.folder / f"{layout}.sqlite"
+            nsys_exports.make(path, layout)
+            said = self.tables(path)
+            self.assertEqual([(k["name"], k["count"], k["total_ns"], k["min_ns"], k["max_ns"]) for k in said["kernels"]],
+                             [("gemm<float>(int, int)", 2, 3500, 500, 3000), ("resize", 1, 700, 700, 700)], layout)
+            self.assertEqual([(c["name"], c["count"], c["total_ns"], c["bytes"]) for c in said["copies"]],
+                             [("Host-to-Device", 2, 800, 12288), ("Device-to-Host", 1, 10, 16)])
+            self.assertEqual([(a["name"], a["total_ns"]) for a in said["api"]],
+                             [("cudaStreamSynchronize", 4000), ("cudaLaunchKernel", 30)])
+            domain = "" if layout == "2019" else "pipeline0"
+            self.assertEqual([(r.get("domain", ""), r["name"], r["count"], r["total_ns"]) for r in said["range_families"]],
+                             [(domain, "sink", 1, 3600), (domain, "queue_Frame=N", 2, 250)])
+            # 100–900, 1000–4700, 5000–5500, 6000–6010
+            self.assertEqual(said["gpu_busy_ns"], 800 + 3700 + 500 + 10)
+
+    def test_what_is_not_there_is_said_and_not_zero(self):
+        nsys_exports.make(self.folder / "a.sqlite", "2022", cuda=False)
+        said = self.tables(self.folder / "a.sqlite")
+        self.assertIsNone(said["gpu_busy_ns"])
+        self.assertTrue(any("no CUDA in the trace" in line for line in said["absent"]), said["absent"])
+        nsys_exports.make(self.folder / "b.sqlite", "2024", kernels=False, ranges=None,
+                          diagnostics=["The user running has insufficient privileges: ERR_NVGPUCTRPERM"])
+        absent = "\n".join(self.tables(self.folder / "b.sqlite")["absent"])
+        for words in ("table is empty", "no NVTX", "no rights"):
+            self.assertIn(words, absent)
+        nsys_exports.make(self.folder / "c.sqlite", "2022", ranges=False)
+        self.assertIn("NVTX table is empty", "\n".join(self.tables(self.folder / "c.sqlite")["absent"]))
+
+    def test_foreign_and_damaged_databases_are_refused(self):
+        other = self.folder / "other.sqlite"
+        import sqlite3
+        with sqlite3.connect(other) as db:
+            db.execute("CREATE TABLE a (b)")
+        db.close()
+        self.assert_one_line(run(STREAMGAUGE, "trace", other), 2, "other.sqlite", "not an export of nsys")
+        whole = self.folder / "whole.sqlite"
+        nsys_exports.make(whole, "2022")
+        data = bytearray(whole.read_bytes())
+        data[4096:] = b"\xff" * (len(data) - 4096)
+        cut = self.folder / "cut.sqlite"
+        cut.write_bytes(data)
+        result = run(STREAMGAUGE, "trace", cut)
+        self.assertNotIn(result.returncode, (0, 5, -11), result.stderr)
+
+    def test_printed_statistics_of_old_and_new_versions(self):
+        old = self.stats('Processing [a.sqlite] with [/x/reports/gpukernsum.py]... \n'
+                         'Time(%),Total Time (ns),Instances,Average,Minimum,Maximum,Name\n'
+                         '80.0,3500,2,1750.0,500,3000,"gemm<float>(int, int)"\n20.0,700,1,700,700,700,resize\n\n'
+                         'Processing [a.sqlite] with [/x/reports/gpumemtimesum.py]... \n'
+                         'Time(%),Total Time (ns),Operations,Average,Minimum,Maximum,Operation\n'
+                         '100.0,800,2,400.0,300,500,[CUDA memcpy HtoD]\n')
+        new = self.stats('NOTICE: Existing SQLite export found: a.sqlite\n'
+                         'Processing [a.sqlite] with [/x/reports/cuda_gpu_kern_sum.py]... \n'
+                         'Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),GridXYZ,BlockXYZ,Name\n'
+                         '80.0,3500,2,1750.0,1750.0,500,3000,1.0,1 1 1,1 1 1,"gemm<float>(int, int)"\n'
+                         '20.0,700,1,700.0,700.0,700,700,0.0,1 1 1,1 1 1,resize\n\n'
+                         'Processing [a.sqlite] with [/x/reports/cuda_gpu_mem_time_sum.py]... \n'
+                         'Time (%),Total Time (ns),Count,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Operation\n'
+                         '100.0,800,2,400.0,400.0,300,500,1.0,[CUDA memcpy Host-to-Device]\n')
+        for key in ("kernels", "copies"):
+            self.assertEqual([(row["name"], row["count"], row["total_ns"]) for row in old[key]],
+                             [(row["name"], row["count"], row["total_ns"]) for row in new[key]])
+        self.assertEqual(old["kernels"][0]["total_ns"], 3500)
+        milliseconds = self.stats("Time (%),Total Time (ms),Num Calls,Name\n100.0,1.5,3,cudaFree\n")
+        self.assertEqual(milliseconds["api"][0]["total_ns"], 1500000)
+
+    def test_skipped_and_empty_statistics_are_said(self):
+        said = self.stats("SKIPPED: a.sqlite does not contain CUDA kernel data.\n")
+        self.assertIn("does not contain CUDA kernel data", said["absent"][0])
+        said = self.stats("Processing [a.sqlite] with [cuda_gpu_kern_sum.py]...\nTime (%),Total Time (ns),Instances,Name\n")
+        self.assertIn("kernels: the report is empty", said["absent"])
+
+    def test_a_stream_without_nsys_names_what_is_missing(self):
+        (self.folder / "a.qdstrm").write_bytes(b"QDSTRM")
+        result = run(STREAMGAUGE, "trace", self.folder / "a.qdstrm", env={"PATH": "/nowhere"})
+        self.assertEqual(result.returncode, 3, result.stderr)
 
 
 if __name__ == "__main__":

@@ -18,14 +18,10 @@ constexpr int kEventStartEnd = 60;
 constexpr int kEventNvtxtPushPop = 70;
 constexpr int kEventNvtxtStartEnd = 71;
 constexpr int kEventDomain = 75;
+/// ENUM_NSYS_EVENT_CLASS: a traced function of the operating system's libraries.
+constexpr int kClassOsCall = 27;
 /// The process within globalTid, as nsys's own reports mask it.
 constexpr int64_t kProcessMask = 0x0000FFFFFF000000;
-
-constexpr char kKernels[] = "CUPTI_ACTIVITY_KIND_KERNEL";
-constexpr char kCopies[] = "CUPTI_ACTIVITY_KIND_MEMCPY";
-constexpr char kFills[] = "CUPTI_ACTIVITY_KIND_MEMSET";
-constexpr char kRuntime[] = "CUPTI_ACTIVITY_KIND_RUNTIME";
-constexpr char kDriver[] = "CUPTI_ACTIVITY_KIND_DRIVER";
 
 /// ENUM_CUDA_MEMCPY_OPER's labels, for exports without that table.
 constexpr const char* kCopyKinds[] = {"Unknown",
@@ -68,6 +64,8 @@ class Export {
     if (opened != SQLITE_OK) return Failed();
     SG_RETURN_IF_ERROR(Query("SELECT name FROM sqlite_master WHERE type IN ('table','view')",
                              [this](sqlite3_stmt* row) { tables_.insert(Text(row, 0)); }));
+    for (std::string* table : {&kernels_, &copies_, &fills_, &runtime_, &driver_})
+      *table = NewestOf(*table);
     if (tables_.count("StringIds") == 0)
       return UserError(path_ +
                        ": is an SQLite file, but not an export of nsys (no table StringIds)");
@@ -194,9 +192,9 @@ class Export {
   }
 
   Status ReadKernels(ProfileTables* tables) {
-    if (!Has(kKernels)) return OkStatus();
-    const std::string name = Column(kKernels, {"demangledName", "shortName", "mangledName"});
-    return ReadTimes(kKernels, name, &tables->kernels, /*is_gpu=*/true);
+    if (!Has(kernels_)) return OkStatus();
+    const std::string name = Column(kernels_, {"demangledName", "shortName", "mangledName"});
+    return ReadTimes(kernels_, name, &tables->kernels, /*is_gpu=*/true);
   }
 
   /// Sums `table` by name into `into`.
@@ -220,9 +218,9 @@ class Export {
 
   Status ReadMemory(ProfileTables* tables) {
     std::map<std::string, CopyRow> copies;
-    if (Has(kCopies)) {
+    if (Has(copies_)) {
       const std::string query = "SELECT start, \"end\", copyKind, bytes, " +
-                                Column(kCopies, {"deviceId"}) + " FROM " + kCopies;
+                                Column(copies_, {"deviceId"}) + " FROM " + copies_;
       SG_RETURN_IF_ERROR(Query(query, [&](sqlite3_stmt* row) {
         const int64_t kind = Number(row, 2);
         CopyRow& copy = copies[kind >= 0 && kind < static_cast<int64_t>(std::size(kCopyKinds))
@@ -243,17 +241,21 @@ class Export {
     std::stable_sort(
         tables->copies.begin(), tables->copies.end(),
         [](const CopyRow& a, const CopyRow& b) { return a.time.total_ns > b.time.total_ns; });
-    if (!Has(kFills)) return OkStatus();
-    return ReadTimes(kFills, "'Memset'", &tables->fills, /*is_gpu=*/true);
+    if (!Has(fills_)) return OkStatus();
+    return ReadTimes(fills_, "'Memset'", &tables->fills, /*is_gpu=*/true);
   }
 
   Status ReadCalls(ProfileTables* tables) {
-    for (const char* table : {kRuntime, kDriver})
+    for (const std::string& table : {runtime_, driver_})
       if (Has(table))
         SG_RETURN_IF_ERROR(
             ReadTimes(table, Column(table, {"nameId"}), &tables->api, /*is_gpu=*/false));
     if (!Has("OSRT_API")) return OkStatus();
-    return ReadTimes("OSRT_API", Column("OSRT_API", {"nameId"}), &tables->os, /*is_gpu=*/false);
+    // As nsys's own report does: the table holds other events too.
+    const std::string calls = Column("OSRT_API", {"eventClass"}) == "NULL"
+                                  ? "OSRT_API"
+                                  : "OSRT_API WHERE eventClass = " + std::to_string(kClassOsCall);
+    return ReadTimes(calls, Column("OSRT_API", {"nameId"}), &tables->os, /*is_gpu=*/false);
   }
 
   void Cover(int64_t begin, int64_t end) {
@@ -290,14 +292,14 @@ class Export {
   }
 
   void SayWhatIsAbsent(ProfileTables* tables) const {
-    const bool any_cuda = Has(kKernels) || Has(kCopies) || Has(kRuntime) || Has(kDriver);
+    const bool any_cuda = Has(kernels_) || Has(copies_) || Has(runtime_) || Has(driver_);
     if (!any_cuda)
       tables->absent.push_back(
           "kernels, copies and CUDA calls: no CUDA in the trace (not traced with cuda, or nothing "
           "called it)");
     else if (tables->kernels.empty())
       tables->absent.push_back(
-          std::string("kernels: ") + (Has(kKernels) ? "their table is empty" : "no table of them") +
+          std::string("kernels: ") + (Has(kernels_) ? "their table is empty" : "no table of them") +
           "; CUDA was called, so the GPU's activity could not be recorded or nothing was launched");
     if (!Has("NVTX_EVENTS"))
       tables->absent.push_back("ranges: no NVTX in the trace");
@@ -306,6 +308,22 @@ class Export {
     if (!Has("GPU_METRICS")) tables->absent.push_back("GPU counters: not sampled");
   }
 
+  /// Some versions have the table as NAME_V2, NAME_V3, …
+  std::string NewestOf(const std::string& table) const {
+    constexpr int kMostVersions = 20;
+    std::string newest = table;
+    for (int version = 2; version < kMostVersions; ++version) {
+      const std::string name = table + "_V" + std::to_string(version);
+      if (Has(name)) newest = name;
+    }
+    return newest;
+  }
+
+  std::string kernels_ = "CUPTI_ACTIVITY_KIND_KERNEL";
+  std::string copies_ = "CUPTI_ACTIVITY_KIND_MEMCPY";
+  std::string fills_ = "CUPTI_ACTIVITY_KIND_MEMSET";
+  std::string runtime_ = "CUPTI_ACTIVITY_KIND_RUNTIME";
+  std::string driver_ = "CUPTI_ACTIVITY_KIND_DRIVER";
   std::string path_;
   std::unique_ptr<sqlite3, CloseDatabase> database_;
   std::set<std::string> tables_;

@@ -185,7 +185,7 @@ void TimeRow::Add(int64_t ns) {
 }
 
 std::string NormalizedRangeName(const std::string& name) {
-  static const std::regex numbers(R"(\b(Frame|Batch|batch_num|UID)(\s*[=:]\s*)[0-9]+)",
+  static const std::regex numbers(R"((Frame|Batch|batch_num|UID)(\s*[=:]\s*)[0-9]+)",
                                   std::regex::ECMAScript | std::regex::icase);
   return std::regex_replace(name, numbers, "$1$2N");
 }
