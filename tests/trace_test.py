@@ -114,6 +114,19 @@ class PlantedTruth(TraceCase):
         self.assertLess(owned, 1.05 * said["process_cpu_ns"])
 
 
+class Run(TraceCase):
+    def test_a_traced_run_names_its_slowest_element(self):
+        out = self.folder / "run"
+        result = run(STREAMGAUGE, "run", f"videotestsrc ! {SMALL} ! queue ! identity name=slow sleep-time=3000 ! "
+                     "fakesink name=tap sync=false", "--trace", "--duration", "3", "--starts", "1", "--no-progress",
+                     "--out", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"  slow: \d+\.\d % of the time")
+        notes = json.loads((out / "result.json").read_text())["notes"]
+        self.assertTrue(notes[0].startswith("part01_peak.sgtrace: slow: "), notes)
+        self.assertTrue((out / "part01_peak.sgtrace").exists())
+
+
 class Frames(TraceCase):
     def test_latency_is_what_gstreamers_own_tracer_says(self):
         trace = self.folder / "run.sgtrace"

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "gst/tracer/null_tracer.h"
+
 namespace {
 
 uint64_t ClockNs(clockid_t clock) {
@@ -140,7 +142,8 @@ static gboolean RegisterElements(GstPlugin* plugin) {
   return gst_element_register(plugin, "sgplantedwork", GST_RANK_NONE,
                               gst_sg_planted_work_get_type()) &&
          gst_element_register(plugin, "sgplantedsink", GST_RANK_NONE,
-                              gst_sg_planted_sink_get_type());
+                              gst_sg_planted_sink_get_type()) &&
+         RegisterNullTracer(plugin);
 }
 
 #define PACKAGE "streamgauge"

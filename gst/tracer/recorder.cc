@@ -188,9 +188,9 @@ bool Recorder::Open(GstClockTime ts) {
       g_printerr("sgtrace: %s; nothing is recorded\n", writer.error().message.c_str());
       return;
     }
-    new_threads_.Start();
     writer_ = *std::move(writer);
     std::thread([this] { RunSampler(); }).detach();
+    new_threads_.Start();  // our own are known from here
   });
   return writer_ != nullptr;
 }

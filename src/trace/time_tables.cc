@@ -160,6 +160,10 @@ class Summing {
     tables.gpus = static_cast<int>(busy_.size());
     if (tables.gpus > 0) tables.gpu_busy_ns /= tables.gpus;
     for (const std::string& note : trace_.notes) tables.absent.push_back(note);
+    if (!ranges_.empty() && kernels_.empty() && api_.empty() && trace_.notes.empty())
+      tables.absent.push_back(
+          "kernels, copies and CUDA calls: none in the trace (the collector records them when "
+          "CUDA_INJECTION64_PATH names it too)");
     return tables;
   }
 
