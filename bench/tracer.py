@@ -56,23 +56,30 @@ class Bench:
         return plain - null, whole - null
 
     def streams(self):
-        """Share of fps that is lost, by the time that a fixed number of live frames takes."""
-        frames = self.options.seconds * 30
-        branch = f"videotestsrc is-live=true num-buffers={frames} ! {SMALL} ! queue ! fakesink sync=false"
-        pipeline = " ".join([branch] * self.options.streams)
-        walls, cpus = {"": [], "sgtrace": []}, {"": [], "sgtrace": []}
+        """Share of fps that is lost once the streams run: the start is taken off by a shorter run."""
+        walls = {"": [], "sgtrace": []}
+        starts = {"": [], "sgtrace": []}
+        cpus = {"": [], "sgtrace": []}
         for _ in range(self.options.rounds):
             for name in walls:
-                wall, cpu = self.run(pipeline, name)
-                walls[name].append(self.options.streams * frames / wall)
+                short, _ = self.run(self.pipeline(1), name)
+                whole, cpu = self.run(self.pipeline(1 + self.options.seconds), name)
+                walls[name].append(whole - short)
+                starts[name].append(short - 1)
                 cpus[name].append(cpu)
-        fps = {name: statistics.median(values) for name, values in walls.items()}
-        cpu = {name: statistics.median(values) for name, values in cpus.items()}
+        fps = {name: self.options.streams * 30 * self.options.seconds / statistics.median(values)
+               for name, values in walls.items()}
+        start, cpu = ({name: statistics.median(values) for name, values in table.items()} for table in (starts, cpus))
         lost = 1 - fps["sgtrace"] / fps[""]
         print(f"{self.options.streams} streams paced at 30 fps: {fps['']:.1f} fps, traced {fps['sgtrace']:.1f} "
               f"({100 * lost:+.2f} % lost); CPU {cpu['']:.2f} s, traced {cpu['sgtrace']:.2f} s; "
-              f"trace {self.trace.stat().st_size / 2**20:.1f} MiB")
+              f"start {start['']:.2f} s, traced {start['sgtrace']:.2f} s; trace {self.trace.stat().st_size / 2**20:.1f} MiB")
         return lost
+
+    def pipeline(self, seconds):
+        branch = (f"videotestsrc is-live=true num-buffers={seconds * 30} ! {SMALL} ! queue ! "
+                  "fakesink sync=false")
+        return " ".join([branch] * self.options.streams)
 
 
 def main():

@@ -27,6 +27,7 @@ struct ThreadState {
   uint32_t allocations = 0;
   nvtx::RangeName loop_range;  ///< open between two outermost calls
   uint64_t random = 0;
+  std::vector<uint64_t> threads_before;  ///< of the process, at state changes that are going on
 };
 
 namespace {
@@ -342,11 +343,12 @@ void Recorder::PushBegin(GstClockTime ts, GstPad* pad, GstBuffer* buffer) {
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const uint64_t time_ns = TimeOf(ts);
-  OpenCall call{RecordType::kPushBegin, known, known->peer.load(std::memory_order_acquire), 0};
+  OpenCall call{RecordType::kPushBegin, known, known->peer.load(std::memory_order_acquire)};
   const uint64_t bytes = buffer != nullptr ? gst_buffer_get_size(buffer) : 0;
   const uint64_t pts =
       buffer != nullptr && GST_BUFFER_PTS_IS_VALID(buffer) ? GST_BUFFER_PTS(buffer) : kNoPts;
   call.payload = pts;
+  call.threads = CountAtFirst(known);
   Begin(state, time_ns, call, std::array<uint64_t, 2>{pts, bytes << 16 | 1});
   if (buffer != nullptr) Frames(state, time_ns, buffer, &call.payload);
   BeginRanges(state, call, /*calls_code=*/true);
@@ -357,29 +359,28 @@ void Recorder::PushListBegin(GstClockTime ts, GstPad* pad, GstBufferList* list) 
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const uint64_t time_ns = TimeOf(ts);
-  OpenCall call{RecordType::kPushBegin, known, known->peer.load(std::memory_order_acquire), 0};
+  OpenCall call{RecordType::kPushBegin, known, known->peer.load(std::memory_order_acquire)};
   const uint64_t count = std::min<uint64_t>(gst_buffer_list_length(list), UINT16_MAX);
   const uint64_t bytes = gst_buffer_list_calculate_size(list);
   GstBuffer* first = count > 0 ? gst_buffer_list_get(list, 0) : nullptr;
   const uint64_t pts =
       first != nullptr && GST_BUFFER_PTS_IS_VALID(first) ? GST_BUFFER_PTS(first) : kNoPts;
   call.payload = pts;
+  call.threads = CountAtFirst(known);
   Begin(state, time_ns, call, std::array<uint64_t, 2>{pts, bytes << 16 | count});
   for (uint64_t i = 0; i < count; ++i)
     Frames(state, time_ns, gst_buffer_list_get(list, static_cast<guint>(i)), &call.payload);
   BeginRanges(state, call, /*calls_code=*/true);
 }
 
-void Recorder::PushEnd(GstClockTime ts, GstPad* pad, GstFlowReturn flow) {
+void Recorder::PushEnd(GstClockTime ts, GstPad*, GstFlowReturn flow) {
   ThreadState* state = State(ts);
   if (state == nullptr) return;
   End(state, TimeOf(ts), RecordType::kPushEnd, static_cast<uint32_t>(flow + kFlowOffset),
       std::array<uint64_t, 0>{});
-  // Decoders and inference engines make their threads when the first data come.
-  KnownPad* known = PadOf(pad);
-  if (known->looks.load(std::memory_order_relaxed) >= kLooksForThreads) return;
-  known->looks.fetch_add(1, std::memory_order_relaxed);
-  LookForThreads(state, known->peer.load(std::memory_order_acquire));
+  if (state->depth >= ThreadState::kMostDepth) return;
+  const OpenCall& call = state->calls[state->depth];
+  if (call.threads > 0) LookForThreads(state, call.callee, call.threads);
 }
 
 void Recorder::PullBegin(GstClockTime ts, GstPad* pad, guint64 offset) {
@@ -387,7 +388,7 @@ void Recorder::PullBegin(GstClockTime ts, GstPad* pad, guint64 offset) {
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const OpenCall call{RecordType::kPullBegin, known, known->peer.load(std::memory_order_acquire),
-                      offset};
+                      offset, 0};
   Begin(state, TimeOf(ts), call, std::array<uint64_t, 1>{offset});
   BeginRanges(state, call, /*calls_code=*/true);
 }
@@ -405,6 +406,7 @@ void Recorder::EventBegin(GstClockTime ts, GstPad* pad, GstEvent* event) {
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const uint64_t time_ns = TimeOf(ts);
+  uint64_t threads = 0;
   if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
     const Quiet quiet(state);
     GstCaps* caps = nullptr;
@@ -412,9 +414,10 @@ void Recorder::EventBegin(GstClockTime ts, GstPad* pad, GstEvent* event) {
     gchar* text = gst_caps_to_string(caps);
     state->trace.WriteText(RecordType::kCaps, known->id, time_ns, text);
     g_free(text);
+    threads = CountThreads();
   }
   const OpenCall call{RecordType::kEventBegin, known, known->peer.load(std::memory_order_acquire),
-                      static_cast<uint64_t>(GST_EVENT_TYPE(event))};
+                      static_cast<uint64_t>(GST_EVENT_TYPE(event)), threads};
   Begin(state, time_ns, call, std::array<uint64_t, 1>{call.payload});
   BeginRanges(state, call, /*calls_code=*/false);
 }
@@ -425,7 +428,7 @@ void Recorder::EventEnd(GstClockTime ts, GstPad*, gboolean handled) {
   End(state, TimeOf(ts), RecordType::kEventEnd, handled ? 1 : 0, std::array<uint64_t, 0>{});
   if (state->depth >= ThreadState::kMostDepth) return;
   const OpenCall& call = state->calls[state->depth];
-  if (call.payload == GST_EVENT_CAPS) LookForThreads(state, call.callee);
+  if (call.threads > 0) LookForThreads(state, call.callee, call.threads);
 }
 
 void Recorder::QueryBegin(GstClockTime ts, GstPad* pad, GstQuery* query) {
@@ -433,7 +436,7 @@ void Recorder::QueryBegin(GstClockTime ts, GstPad* pad, GstQuery* query) {
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const OpenCall call{RecordType::kQueryBegin, known, known->element,
-                      static_cast<uint64_t>(GST_QUERY_TYPE(query))};
+                      static_cast<uint64_t>(GST_QUERY_TYPE(query)), 0};
   Begin(state, TimeOf(ts), call, std::array<uint64_t, 1>{call.payload});
   BeginRanges(state, call, /*calls_code=*/false);
 }
@@ -490,11 +493,18 @@ void Recorder::StateChanging(GstElement* element, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY && GST_OBJECT_PARENT(element) == nullptr &&
       writer_ != nullptr)
     SampleNow();
+  if (t_state != nullptr) t_state->threads_before.push_back(CountThreads());
 }
 
 void Recorder::StateChanged(GstElement* element, GstStateChange transition) {
   ThreadState* state = t_state;
-  if (state == nullptr || state->in_hook) return;
+  if (state == nullptr) return;
+  uint64_t before = 0;
+  if (!state->threads_before.empty()) {
+    before = state->threads_before.back();
+    state->threads_before.pop_back();
+  }
+  if (state->in_hook) return;
   const Quiet quiet(state);
   KnownElement* known = nullptr;
   {
@@ -505,7 +515,7 @@ void Recorder::StateChanged(GstElement* element, GstStateChange transition) {
   // reading takes the element's.
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED)
     Describe(element, known, FlagsOf(element) | (Leaks(element) ? uint64_t{kElementLeaks} : 0));
-  LookForThreads(state, known);
+  if (before > 0) LookForThreads(state, known, before);
   if (transition != GST_STATE_CHANGE_READY_TO_PAUSED || !LevelOf(element).known) return;
   const std::lock_guard lock(sample_);
   for (const auto& [id, reference] : stores_)
@@ -525,9 +535,18 @@ void Recorder::Destroyed(GstObject* object) {
   if (writer_ != nullptr) objects_.Erase(object);
 }
 
+/// Decoders and inference engines make their threads when the first data come: then they are
+/// counted before and after.
+uint64_t Recorder::CountAtFirst(KnownPad* pad) const {
+  if (pad->looks.load(std::memory_order_relaxed) >= kLooksForThreads) [[likely]]
+    return 0;
+  pad->looks.fetch_add(1, std::memory_order_relaxed);
+  return CountThreads();
+}
+
 /// A new thread inherits the name of the one that made it; libav's then take one of their own.
-void Recorder::LookForThreads(ThreadState* state, const KnownElement* owner) {
-  if (owner == nullptr) return;
+void Recorder::LookForThreads(ThreadState* state, const KnownElement* owner, uint64_t before) {
+  if (owner == nullptr || CountThreads() == before) return;
   char own[16] = "";
   std::string own_name;
   for (const uint32_t tid : new_threads_.Take()) {

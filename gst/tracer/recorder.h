@@ -49,7 +49,7 @@ struct KnownPad {
   uint32_t id = 0;
   KnownElement* element = nullptr;           ///< of the pad itself, or the bin around it
   std::atomic<KnownElement*> peer{nullptr};  ///< who is called when this pad pushes or pulls
-  std::atomic<uint32_t> looks{0};            ///< calls after which new threads were looked for
+  std::atomic<uint32_t> looks{0};            ///< pushes around which new threads were looked for
 };
 
 /// A call that is going on.
@@ -58,6 +58,7 @@ struct OpenCall {
   KnownPad* pad = nullptr;
   KnownElement* callee = nullptr;
   uint64_t payload = 0;  ///< of the NVTX range
+  uint64_t threads = 0;  ///< of the process before it; 0: not counted
 };
 
 struct ThreadState;
@@ -103,7 +104,8 @@ class Recorder {
   template <size_t N>
   void End(ThreadState* state, uint64_t time_ns, RecordType type, uint32_t id,
            const std::array<uint64_t, N>& words);
-  void LookForThreads(ThreadState* state, const KnownElement* owner);
+  uint64_t CountAtFirst(KnownPad* pad) const;
+  void LookForThreads(ThreadState* state, const KnownElement* owner, uint64_t before);
   void RunSampler();
   void SampleThreads(ThreadTrace* trace);
   void SampleLevels(ThreadTrace* trace);
