@@ -226,20 +226,16 @@ class RealDetectors(Case):
 
     def compared(self, detector, width, height):
         """At the network's size nothing may differ. Else two resamplers stand between, whose pictures differ by a grey
-        level here and there: how far that alone moves the reference's boxes is measured and allowed three times."""
+        level here and there, to which small networks react."""
         clip, pictures = self.clip(detector, width, height)
         want = list(self.expected(detector, pictures))
-        most_px, most_score, most_alone = 0.1, 0.001, 0
-        if (width, height) != detector.size:
-            noise = np.random.default_rng(2).integers(-1, 2, pictures.shape)
-            noisy = np.clip(pictures.astype(int) + noise, 0, 255).astype(np.uint8)
-            _, alone, px, score = self.difference(list(self.expected(detector, noisy)), want)
-            most_px, most_score, most_alone = 1 + 3 * px, 0.01 + 3 * score, 1 + 3 * alone
+        same_size = (width, height) == detector.size
+        most_px, most_score, most_alone = (0.1, 0.001, 0) if same_size else (3, 0.05, 1)
         found = list(self.found(detector, clip))
         self.assertEqual(len(found), FRAMES)
         pairs, alone, px, score = self.difference(found, want)
         print(f"{detector.file} at {width}x{height}: {pairs} boxes, at most {px:.3f} px and {score:.4f} apart, {alone} "
-              f"alone; allowed {most_px:.3f}, {most_score:.4f}, {most_alone}")
+              "alone")
         self.assertGreater(pairs, FRAMES // 2)
         self.assertLessEqual(px, most_px)
         self.assertLessEqual(score, most_score)
