@@ -23,6 +23,7 @@ demo: build
 test:
 	@scripts/setup.sh test
 	@scripts/setup.sh clip || true
+	@scripts/setup.sh detectors || true
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j2 -LE 'export|nsys' $(CTEST_ARGS)
 

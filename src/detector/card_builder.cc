@@ -38,6 +38,11 @@ void FillName(const ModelFiles& files, ModelCard* card) {
   }
 }
 
+/// Empty while several fit.
+std::string HeadFamily(const ModelCard& card) {
+  return card.head_candidates.size() > 1 ? "" : card.head.family;
+}
+
 }  // namespace
 
 Status CheckModelName(const std::string& name) {
@@ -71,8 +76,9 @@ Result<ModelCard> BuildModelCard(const ModelFiles& files, const OnnxSummary& onn
   }
   SG_RETURN_IF_ERROR(FillLabels({config, config_path, onnx, files, overrides}, &card));
   SG_RETURN_IF_ERROR(FillInput(onnx, &card));
-  SG_RETURN_IF_ERROR(FillPreprocessing({files, onnx, config, overrides.nvinfer_recipe}, &card));
   SG_RETURN_IF_ERROR(FillHead({config, onnx, overrides.head}, &card));
+  SG_RETURN_IF_ERROR(
+      FillPreprocessing({files, onnx, config, overrides.nvinfer_recipe, HeadFamily(card)}, &card));
   SG_RETURN_IF_ERROR(FillClassFilter(overrides.classes, &card));
   SG_RETURN_IF_ERROR(FillThresholds(files, overrides, &card));
   return card;

@@ -61,7 +61,7 @@ Result<FoundLabels> LabelsOfConfig(const LabelSources& sources, const char* key)
 
 Result<FoundLabels> LabelsOfMetadata(const OnnxSummary& onnx) {
   FoundLabels found;
-  for (const char* key : {"names", "id2label"}) {
+  for (const char* key : {"names", "id2label", "character", "labels", "classes"}) {
     const auto text = onnx.metadata.find(key);
     if (text == onnx.metadata.end() || text->second.empty()) continue;
     const std::string what = fmt::format("{}: the ONNX metadata's {}", onnx.path, key);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -175,10 +176,38 @@ Result<LabelMap> IdsByLabel(const Json& map, const std::string& what) {
   return labels;
 }
 
+namespace {
+
+/// Labels one a line, or with commas between them, without brackets.
+bool IsPlainList(const std::string& text) {
+  return text.find_first_of("{}[]()'\"\\:") == std::string::npos &&
+         text.find_first_of("\n,") != std::string::npos;
+}
+
+Result<LabelMap> LabelsOfPlainList(const std::string& text, const std::string& what) {
+  const char separator = text.find('\n') != std::string::npos ? '\n' : ',';
+  LabelMap labels;
+  std::istringstream stream(text);
+  std::string label;
+  while (std::getline(stream, label, separator)) {
+    const size_t from = label.find_first_not_of(" \t\r");
+    // A blank at the end is the last line's end; elsewhere it would move the classes behind it.
+    if (from == std::string::npos && stream.eof()) break;
+    if (from == std::string::npos)
+      return WrongMap(what, fmt::format("the label of class {} is empty", labels.size()));
+    label = label.substr(from, label.find_last_not_of(" \t\r") - from + 1);
+    SG_RETURN_IF_ERROR(Add(std::to_string(labels.size()), label, what, &labels));
+  }
+  return labels;
+}
+
+}  // namespace
+
 Result<LabelMap> LabelsOfText(const std::string& text, const std::string& what) {
   if (const Result<Json> json = ParseJson(text, what); json.ok()) {
     if (json->is_object() || json->is_array()) return LabelsById(*json, what);
   }
+  if (IsPlainList(text)) return LabelsOfPlainList(text, what);
   return PythonReader(text, what).Read();
 }
 

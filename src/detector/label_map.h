@@ -21,7 +21,8 @@ Result<LabelMap> LabelsById(const Json& map, const std::string& what);
 Result<LabelMap> IdsByLabel(const Json& map, const std::string& what);
 
 /// Python's or JSON's text of a dict or list: "{0: 'person', 1: 'car'}", as Ultralytics writes it
-/// into an ONNX file. The same errors, and kUser for other text.
+/// into an ONNX file, or labels alone, one a line or with commas between them, as RapidAI does. The
+/// same errors, and kUser for other text.
 Result<LabelMap> LabelsOfText(const std::string& text, const std::string& what);
 
 /// "names:" of a data set's YAML (PaddleDetection's "label_list:"), a map or a list; an empty map

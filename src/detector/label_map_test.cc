@@ -52,6 +52,14 @@ TEST(LabelMap, PythonTextIsReadWithItsQuoting) {
   }
 }
 
+TEST(LabelMap, LabelsAloneAreTakenInTheirOrder) {
+  const LabelMap list = {{0, "text"}, {1, "figure_caption"}, {2, "table"}};
+  EXPECT_EQ(Labels(LabelsOfText("text\nfigure_caption\ntable", "here")), list);
+  EXPECT_EQ(Labels(LabelsOfText("text\r\nfigure_caption\r\ntable\r\n", "here")), list);
+  EXPECT_EQ(Labels(LabelsOfText("text, figure_caption,table", "here")), list);
+  EXPECT_TRUE(Has(Wrong(LabelsOfText("text\n\ntable\n", "here")), "class 1 is empty"));
+}
+
 TEST(LabelMap, WrongEntriesAreNamed) {
   EXPECT_TRUE(Has(Wrong(LabelsById(Parsed(R"({"-1": "a"})"), "here")), "'-1' is not a class"));
   EXPECT_TRUE(Has(Wrong(LabelsById(Parsed(R"({"1.5": "a"})"), "here")), "'1.5'"));

@@ -60,12 +60,13 @@ struct PreprocessingSources {
   const Json& config;  ///< config.json; null where there is none
   /// Of an nvinfer config beside the model.
   std::optional<PictureRecipe> nvinfer = {};
+  std::string head_family = {};  ///< Head::family; empty while it is not known
 };
 
 /// The recipe of the first of: preprocessor_config.json or processor_config.json (transformers);
 /// infer_cfg.yml, inference.yml or preprocess.yaml (PaddleDetection); pipeline.json (mmdeploy); an
 /// nvinfer config; the ONNX's metadata (Ultralytics); the defaults of the architecture's
-/// transformers class; those of the family, known by its inputs and outputs or the file's name.
+/// transformers class; those of the family, known by its inputs and outputs, the file's name or the head.
 /// kUser names the file and key that is wrong, or what was looked for in vain; kUnsupported what
 /// the reader does not know.
 Result<PictureRecipe> FindPictureRecipe(const PreprocessingSources& sources);

@@ -374,6 +374,22 @@ TEST_F(PictureRecipeTest, ChannelsLastAndBytesAreTheGraphsFront) {
                    .notes.empty());
 }
 
+TEST_F(PictureRecipeTest, AHeadThatOneTrainingHasSaysHowPicturesAre) {
+  const auto recipe = [&](const std::string& head) {
+    PreprocessingSources sources{files_, onnx_, config_};
+    sources.head_family = head;
+    return FamilyRecipe(sources);
+  };
+  ASSERT_TRUE(recipe("yolox-grid").has_value());
+  EXPECT_TRUE(recipe("yolox-grid")->bgr);
+  EXPECT_EQ(recipe("yolox-grid")->padding, PictureRecipe::Padding::kCorner);
+  EXPECT_EQ(recipe("yolo-v8")->padding, PictureRecipe::Padding::kCentre);
+  EXPECT_EQ(recipe("picodet")->mean, (std::vector<double>{0.485, 0.456, 0.406}));
+  EXPECT_EQ(recipe("rtmdet")->source, "the defaults of RTMDet (by its head rtmdet)");
+  for (const char* head : {"", "yolo-nas", "yolo-v3", "yolo-boxes-scores", "ssd", "retinanet"})
+    EXPECT_FALSE(recipe(head).has_value()) << head;
+}
+
 TEST_F(PictureRecipeTest, NumbersAreReadInEveryLocale) {
   for (const char* locale : {"de_DE.UTF-8", "tr_TR.UTF-8"}) {
     if (std::setlocale(LC_ALL, locale) == nullptr) GTEST_SKIP() << locale << " is not installed";

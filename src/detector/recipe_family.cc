@@ -57,6 +57,15 @@ PictureRecipe NanodetRecipe() {
   return recipe;
 }
 
+/// RTMDet: the same numbers on letterboxed pictures.
+PictureRecipe RtmdetRecipe() {
+  PictureRecipe recipe = NanodetRecipe();
+  recipe.fit = Fit::kKeepRatio;
+  recipe.padding = Padding::kCorner;
+  recipe.padding_value = kYoloPadding;
+  return recipe;
+}
+
 PictureRecipe CentreRecipe() { return Letterbox(Padding::kCentre); }
 
 /// Families by letters of their architecture, model_type or file name; the first that fits.
@@ -72,6 +81,7 @@ constexpr Family kFamilies[] = {
     {"deim", "DEIM", Stretch},
     {"yolox", "YOLOX", YoloxRecipe},
     {"nanodet", "NanoDet", NanodetRecipe},
+    {"rtmdet", "RTMDet", RtmdetRecipe},
     {"ppyoloe", "PP-YOLOE", ImageNetStretch},
     {"picodet", "PicoDet", ImageNetStretch},
     {"yolo", "YOLO", CentreRecipe},
@@ -95,6 +105,16 @@ std::string HintOf(const PreprocessingSources& sources) {
     }
   }
   return LettersOf(hint);
+}
+
+/// The head's family in letters. Heads that several trainings share, each with its own pictures
+/// (YOLOv3, v4 and NAS), say nothing.
+std::string HeadHint(const std::string& family) {
+  const std::string letters = LettersOf(family);
+  for (const char* shared : {"yolov3", "yolov4", "yolonas", "yololevels", "yoloboxes"}) {
+    if (letters.find(shared) == 0) return "";
+  }
+  return letters;
 }
 
 PictureRecipe Named(PictureRecipe recipe, const std::string& source) {
@@ -141,8 +161,11 @@ std::optional<PictureRecipe> FamilyRecipe(const PreprocessingSources& sources) {
     return Named(Stretch(), "the defaults of RT-DETR (by its outputs labels, boxes, scores)");
   }
   const std::string file = BaseName(sources.files.onnx);
-  for (const auto& [hint, where] :
-       {std::pair(HintOf(sources), std::string("config.json")), std::pair(LettersOf(file), file)}) {
+  const std::pair<std::string, std::string> hints[] = {
+      {HintOf(sources), "config.json"},
+      {LettersOf(file), file},
+      {HeadHint(sources.head_family), "its head " + sources.head_family}};
+  for (const auto& [hint, where] : hints) {
     for (const Family& family : kFamilies) {
       if (hint.find(family.letters) == std::string::npos) continue;
       return Named(family.recipe(), fmt::format("the defaults of {} (by {})", family.name, where));
