@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <regex>
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
 
 #include "base/files.h"
 #include "base/subprocess.h"
@@ -49,14 +51,21 @@ std::string WithoutEnding(const std::string& path) {
 }  // namespace
 
 std::optional<NsysVersion> ParseNsysVersion(const std::string& text) {
-  static const std::regex pattern(R"((20[0-9]{2})\.([0-9]{1,3})(\.[0-9.]*[0-9])?)");
-  std::smatch match;
-  if (!std::regex_search(text, match, pattern)) return std::nullopt;
-  NsysVersion version;
-  version.year = std::stoi(match[1]);
-  version.minor = std::stoi(match[2]);
-  version.text = match[0];
-  return version;
+  constexpr std::string_view kNumber = "0123456789.";
+  for (size_t at = text.find_first_of(kNumber); at != std::string::npos;
+       at = text.find_first_of(kNumber, at)) {
+    size_t end = text.find_first_not_of(kNumber, at);
+    if (end == std::string::npos) end = text.size();
+    NsysVersion version;
+    version.text = text.substr(at, end - at);
+    while (!version.text.empty() && version.text.back() == '.') version.text.pop_back();
+    char dot = 0;
+    if (std::sscanf(version.text.c_str(), "%4d%c%3d", &version.year, &dot, &version.minor) == 3 &&
+        dot == '.' && version.year >= 2000)
+      return version;
+    at = end;
+  }
+  return std::nullopt;
 }
 
 Result<NsysVersion> FindNsys() {

@@ -94,7 +94,10 @@ TEST(RangeNames, WhatCountsUpIsNormalised) {
             "dequeueOutputAndAttachMeta batch_num=N UID=N");
   EXPECT_EQ(NormalizedRangeName("nvinfer_Frame=9"), "nvinfer_Frame=N");
   EXPECT_EQ(NormalizedRangeName("Batch = 4"), "Batch = N");
+  EXPECT_EQ(NormalizedRangeName("Frame=12,Batch:3"), "Frame=N,Batch:N");
+  EXPECT_EQ(NormalizedRangeName("Frame= and Frame=x, uid"), "Frame= and Frame=x, uid");
   EXPECT_EQ(NormalizedRangeName("conv1 + relu1"), "conv1 + relu1");
+  EXPECT_EQ(NormalizedRangeName(""), "");
 }
 
 TEST(BusySpans, OverlapsCountOnce) {
