@@ -1,6 +1,7 @@
 #include "gst/tracer/recorder.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -28,6 +29,9 @@ struct ThreadState {
   nvtx::RangeName loop_range;  ///< open between two outermost calls
   uint64_t random = 0;
   std::vector<uint64_t> threads_before;  ///< of the process, at state changes that are going on
+  const KnownElement* woken = nullptr;   ///< became PAUSED here just now
+  uint64_t threads_at_wake = 0;
+  int hooks_after_wake = 0;
 };
 
 namespace {
@@ -205,6 +209,7 @@ ThreadState* Recorder::State(GstClockTime ts) {
   state = new ThreadState(writer_->NewThread());
   state->random = MonotonicNs() | 1;
   t_state = state;
+  new_threads_.Know(static_cast<uint32_t>(gettid()));
   return state;
 }
 
@@ -256,6 +261,8 @@ KnownPad* Recorder::DefinePad(GstPad* pad) {
 template <size_t N>
 void Recorder::Begin(ThreadState* state, uint64_t time_ns, const OpenCall& call,
                      const std::array<uint64_t, N>& words) {
+  if (state->woken != nullptr) [[unlikely]]
+    LookAfterStateChange(state);
   if (state->allocations > 0) {
     state->trace.Write(RecordType::kAllocations, state->allocations, time_ns);
     state->allocations = 0;
@@ -493,7 +500,10 @@ void Recorder::StateChanging(GstElement* element, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY && GST_OBJECT_PARENT(element) == nullptr &&
       writer_ != nullptr)
     SampleNow();
-  if (t_state != nullptr) t_state->threads_before.push_back(CountThreads());
+  if (t_state == nullptr) return;
+  if (t_state->woken != nullptr) LookAfterStateChange(t_state);
+  t_state->woken = nullptr;
+  t_state->threads_before.push_back(CountThreads());
 }
 
 void Recorder::StateChanged(GstElement* element, GstStateChange transition) {
@@ -516,6 +526,11 @@ void Recorder::StateChanged(GstElement* element, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED)
     Describe(element, known, FlagsOf(element) | (Leaks(element) ? uint64_t{kElementLeaks} : 0));
   if (before > 0) LookForThreads(state, known, before);
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
+    state->woken = known;
+    state->threads_at_wake = CountThreads();
+    state->hooks_after_wake = 0;
+  }
   if (transition != GST_STATE_CHANGE_READY_TO_PAUSED || !LevelOf(element).known) return;
   const std::lock_guard lock(sample_);
   for (const auto& [id, reference] : stores_)
@@ -558,7 +573,16 @@ void Recorder::LookForThreads(ThreadState* state, const KnownElement* owner, uin
     if (name == own_name || name.compare(0, 3, "av:") == 0)
       state->trace.Write(RecordType::kThreadOwner, owner->id, MonotonicNs(),
                          std::array<uint64_t, 1>{tid});
+    else
+      new_threads_.GiveBack(tid);
   }
+}
+
+void Recorder::LookAfterStateChange(ThreadState* state) {
+  constexpr int kMostHooks = 64;
+  LookForThreads(state, state->woken, state->threads_at_wake);
+  state->threads_at_wake = CountThreads();
+  if (++state->hooks_after_wake == kMostHooks) state->woken = nullptr;
 }
 
 void Recorder::SampleThreads(ThreadTrace* trace) {

@@ -8,6 +8,9 @@
 // 3. CPU clocks are read for one outermost call of `period`, at every begin and end within it and
 //    at the begin of the next outermost call, so that what lies between is known too. The distance
 //    is random: a pipeline's rhythm must not meet it.
+// 4. New threads are looked for where elements make them: around state changes, caps events and the
+//    first pushes, and between an element's state change and the next hook on the same thread
+//    (decodebin hands caps to a decoder without a push).
 #pragma once
 
 #include <gst/gst.h>
@@ -106,6 +109,7 @@ class Recorder {
            const std::array<uint64_t, N>& words);
   uint64_t CountAtFirst(KnownPad* pad) const;
   void LookForThreads(ThreadState* state, const KnownElement* owner, uint64_t before);
+  void LookAfterStateChange(ThreadState* state);
   void RunSampler();
   void SampleThreads(ThreadTrace* trace);
   void SampleLevels(ThreadTrace* trace);

@@ -72,6 +72,16 @@ uint64_t CountThreads() {
   return stat(kTasks, &facts) == 0 ? facts.st_nlink - 2 : 0;
 }
 
+void NewThreads::Know(uint32_t tid) {
+  const std::lock_guard lock(mutex_);
+  known_.insert(tid);
+}
+
+void NewThreads::GiveBack(uint32_t tid) {
+  const std::lock_guard lock(mutex_);
+  known_.erase(tid);
+}
+
 std::vector<uint32_t> NewThreads::Take() {
   const std::lock_guard lock(mutex_);
   std::vector<uint32_t> fresh;

@@ -31,8 +31,12 @@ class NewThreads {
  public:
   /// Takes the present threads as known.
   void Start() { Take(); }
-  /// Those that appeared since the last call.
+  /// Those that are not known yet; they are from now on.
   std::vector<uint32_t> Take();
+  /// The thread counts as known: it records for itself.
+  void Know(uint32_t tid);
+  /// The thread counts as new again: whoever took it was not the one that made it.
+  void GiveBack(uint32_t tid);
 
  private:
   std::mutex mutex_;
