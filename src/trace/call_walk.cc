@@ -172,7 +172,6 @@ class Walker {
     EndInterval(record.time_ns);
     if (stack_.empty()) ++outermost_;
     stack_.push_back(call);
-    if (facts_.first_ns == 0) facts_.first_ns = record.time_ns;
   }
 
   void End(const Record& record) {
@@ -185,7 +184,6 @@ class Walker {
     call.result = static_cast<int>(record.id) - (is_flow ? kFlowOffset : 0);
     if (record.type == RecordType::kPullEnd) call.bytes = record.words[0];
     ++facts_.calls;
-    facts_.last_ns = record.time_ns;
     if (callbacks_.on_call) callbacks_.on_call(call);
   }
 

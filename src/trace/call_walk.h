@@ -63,8 +63,6 @@ struct WalkCallbacks {
 struct WalkFacts {
   uint64_t calls = 0;
   uint64_t unfinished = 0;  ///< calls still going on at the end of the trace
-  uint64_t first_ns = 0;    ///< begin of the first call
-  uint64_t last_ns = 0;     ///< end of the last one
   uint64_t cpu_ns = 0;      ///< of the thread between the first and the last reading of its clock
   std::vector<uint32_t> open_elements;  ///< who is called by the unfinished calls, outermost first
 };

@@ -69,6 +69,22 @@ constexpr double kMostScale = 2.0;
 /// A thread with a smaller share of an element's calls does not count as calling it.
 constexpr double kSmallShare = 0.05;
 
+/// Of a GstMessageType (gstmessage.h).
+const char* MessageName(uint64_t type) {
+  switch (type) {
+    case 1:
+      return "eos";
+    case 2:
+      return "error";
+    case 4:
+      return "warning";
+    case 1 << 24:
+      return "qos";
+    default:
+      return "other";
+  }
+}
+
 class Measurement {
  public:
   explicit Measurement(const TraceFile& trace) : trace_(trace), links_(trace) {}
@@ -174,6 +190,8 @@ class Measurement {
       process_last_ns_ = std::max(process_last_ns_, cpu_ns);
     } else if (record.type == RecordType::kThreadOwner) {
       owners_[static_cast<uint32_t>(record.words[0])] = record.id;
+    } else if (record.type == RecordType::kMessage) {
+      ++messages_[MessageName(record.words[0])];
     } else if (record.type == RecordType::kThreadName) {
       names_[static_cast<uint32_t>(record.words[0])] = std::string(record.text);
     }
@@ -251,6 +269,7 @@ class Measurement {
     times.process_cpu_ns = process_first_ns_ ? process_last_ns_ - *process_first_ns_ : 0;
     times.unowned_cpu_ns = unowned_ns_;
     times.unfinished_calls = unfinished_;
+    times.messages = messages_;
     for (auto& [id, element] : elements_) {
       const auto known = trace_.elements.find(id);
       if (id == 0 || known == trace_.elements.end()) continue;
@@ -285,6 +304,7 @@ class Measurement {
   std::map<uint32_t, CpuReadings> cpu_;
   std::map<uint32_t, uint32_t> owners_;
   std::map<uint32_t, std::string> names_;
+  std::map<std::string, uint64_t> messages_;
   uint64_t first_reading_ns_ = 0;
   std::optional<double> process_first_ns_;
   double process_last_ns_ = 0;

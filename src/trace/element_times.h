@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -65,6 +66,8 @@ struct ElementTimes {
   std::vector<ElementTime> elements;  ///< most held first; no bins
   std::vector<ThreadTime> threads;
   uint64_t unfinished_calls = 0;
+  std::map<std::string, uint64_t>
+      messages;        ///< posted by elements: "error", "warning", "qos", "eos"
   double bins_ns = 0;  ///< exclusive time of bins' pads
 };
 

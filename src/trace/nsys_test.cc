@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
+#include "base/testing.h"
 #include "trace/nsys_command.h"
 #include "trace/nsys_export.h"
 #include "trace/time_tables.h"
+#include "trace/trace_reader.h"
+#include "trace/trace_writer.h"
 
 namespace sg::trace {
 namespace {
@@ -98,6 +102,39 @@ TEST(RangeNames, WhatCountsUpIsNormalised) {
   EXPECT_EQ(NormalizedRangeName("Frame= and Frame=x, uid"), "Frame= and Frame=x, uid");
   EXPECT_EQ(NormalizedRangeName("conv1 + relu1"), "conv1 + relu1");
   EXPECT_EQ(NormalizedRangeName(""), "");
+}
+
+TEST(TraceTables, TheGpusRecordsBecomeTables) {
+  const TempFolder folder;
+  {
+    TraceOptions options;
+    options.path = folder / "a.sgtrace";
+    options.max_bytes = 1 << 24;
+    const auto writer = *std::move(TraceWriter::Create(options));
+    ThreadTrace thread = writer->NewThread();
+    const uint64_t now = MonotonicNs();
+    thread.WriteText(RecordType::kNameDef, 1, now, "gemm");
+    using Words = std::array<uint64_t, 4>;
+    thread.Write(RecordType::kGpuKernel, 1, now, Words{100, 300, 0, 1});
+    thread.Write(RecordType::kGpuKernel, 1, now, Words{200, 500, 0, 2});  // on another stream
+    thread.Write(RecordType::kGpuCopy, kCopyHostToDevice, now, Words{600, 700, 0, 4096});
+    thread.Write(RecordType::kApiCall, 1, now, Words{50, 60, 7, 1});
+    thread.Write(RecordType::kGpuSync, 1, now, std::array<uint64_t, 3>{700, 900, 0});
+    for (const auto& [what, bytes, address] :
+         {std::tuple(1u, 100u, 1u), std::tuple(1u, 50u, 2u), std::tuple(2u, 100u, 1u),
+          std::tuple(1u, 20u, 3u), std::tuple(2u, 9u, 77u)})
+      thread.Write(RecordType::kGpuMemory, what, now, std::array<uint64_t, 3>{bytes, address, 0});
+  }
+  const ProfileTables tables = TablesOfTrace(*TraceFile::Open(folder / "a.sgtrace"));
+  ASSERT_EQ(tables.kernels.size(), 1u);
+  EXPECT_EQ(tables.kernels[0].name, "gemm");
+  EXPECT_EQ(tables.kernels[0].total_ns, 500);
+  EXPECT_EQ(tables.kernels[0].count, 2u);
+  EXPECT_EQ(tables.copies[0].bytes, 4096u);
+  EXPECT_EQ(tables.syncs[0].total_ns, 200);
+  EXPECT_EQ(tables.api[0].total_ns, 10);
+  EXPECT_EQ(tables.gpu_busy_ns, 400 + 100);
+  EXPECT_EQ(tables.memory_peak_bytes, 150u);
 }
 
 TEST(BusySpans, OverlapsCountOnce) {

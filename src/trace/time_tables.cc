@@ -104,6 +104,12 @@ class Summing {
         AddBusy(words);
         fills_["Memset"].Add(Length(words));
         break;
+      case RecordType::kGpuSync:
+        syncs_[NameOf(record.id)].Add(Length(words));
+        break;
+      case RecordType::kGpuMemory:
+        AddMemory(record);
+        break;
       case RecordType::kApiCall:
         api_[NameOf(record.id)].Add(Length(words));
         break;
@@ -118,6 +124,21 @@ class Summing {
   void AddBusy(const uint64_t* words) {
     busy_[static_cast<uint32_t>(words[2] >> 32)].emplace_back(static_cast<int64_t>(words[0]),
                                                               static_cast<int64_t>(words[1]));
+  }
+
+  void AddMemory(const Record& record) {
+    constexpr uint32_t kAllocation = 1;
+    const std::pair<uint64_t, uint64_t> block(record.words[2], record.words[1]);  // device, address
+    if (record.id == kAllocation) {
+      allocated_[block] = record.words[0];
+      held_bytes_ += record.words[0];
+      most_held_bytes_ = std::max(most_held_bytes_, held_bytes_);
+      return;
+    }
+    const auto found = allocated_.find(block);
+    if (found == allocated_.end()) return;
+    held_bytes_ -= found->second;
+    allocated_.erase(found);
   }
 
   static std::vector<TimeRow> Rows(std::map<std::string, TimeRow>* by_name) {
@@ -149,6 +170,8 @@ class Summing {
     tables.kernels = Rows(&kernels_);
     tables.fills = Rows(&fills_);
     tables.api = Rows(&api_);
+    tables.syncs = Rows(&syncs_);
+    tables.memory_peak_bytes = most_held_bytes_;
     for (auto& [name, row] : copies_) {
       row.time.name = name;
       tables.copies.push_back(row);
@@ -176,6 +199,10 @@ class Summing {
   std::map<std::string, CopyRow> copies_;
   std::map<std::string, TimeRow> fills_;
   std::map<std::string, TimeRow> api_;
+  std::map<std::string, TimeRow> syncs_;
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> allocated_;  ///< bytes by device and address
+  uint64_t held_bytes_ = 0;
+  uint64_t most_held_bytes_ = 0;
   std::map<uint32_t, BusySpans> busy_;  ///< by GPU
 };
 

@@ -35,11 +35,13 @@ struct ProfileTables {
   std::vector<TimeRow> kernels;  ///< each table: most time first
   std::vector<CopyRow> copies;
   std::vector<TimeRow> fills;
-  std::vector<TimeRow> api;     ///< CUDA calls on the CPU
-  std::vector<TimeRow> os;      ///< operating system's calls
-  std::vector<TimeRow> ranges;  ///< NVTX, names as they were
-  double gpu_busy_ns = 0;       ///< some kernel, copy or fill ran on a GPU; mean over the GPUs
-  double duration_ns = 0;       ///< from the first to the last event
+  std::vector<TimeRow> syncs;      ///< waiting for a stream, an event or a context; the collector's
+  std::vector<TimeRow> api;        ///< CUDA calls on the CPU
+  std::vector<TimeRow> os;         ///< operating system's calls
+  std::vector<TimeRow> ranges;     ///< NVTX, names as they were
+  double gpu_busy_ns = 0;          ///< some kernel, copy or fill ran on a GPU; mean over the GPUs
+  uint64_t memory_peak_bytes = 0;  ///< most that was allocated on GPUs at a time; 0: not recorded
+  double duration_ns = 0;          ///< from the first to the last event
   int gpus = 0;
   /// What is not in the file and why, in words: an absent table is not a zero.
   std::vector<std::string> absent;

@@ -214,6 +214,10 @@ std::string TablesText(const ProfileTables& tables, size_t rows) {
     text += "\n" + table.Text();
   }
   text += RowsText("fill", tables.fills, rows);
+  text += RowsText("synchronisation", tables.syncs, rows);
+  if (tables.memory_peak_bytes > 0)
+    text += fmt::format("\nGPU memory, most at a time: {}\n",
+                        Bytes(static_cast<double>(tables.memory_peak_bytes)));
   text += RowsText("CUDA call", tables.api, rows);
   text += RowsText("of these, waiting for the GPU", SynchronizingCalls(tables.api), rows);
   text += RowsText("range", RangeFamilies(tables.ranges), rows);
@@ -258,6 +262,8 @@ std::string TraceText(const TraceFile& trace, const TraceSummary& summary, size_
   if (times.process_cpu_ns > 0)
     text += fmt::format("  CPU {} of the process; {} in threads that no element is known for\n",
                         Duration(times.process_cpu_ns), Duration(times.unowned_cpu_ns));
+  for (const auto& [kind, count] : times.messages)
+    if (kind != "eos") text += fmt::format("  {} messages of kind {}\n", count, kind);
   if (!times.elements.empty()) {
     text += "\n" + ElementsText(times, rows);
     text +=
