@@ -370,13 +370,13 @@ void Recorder::Unlinked(GstClockTime ts, GstPad* source, gboolean unlinked) {
   state->trace.Write(RecordType::kLink, from->id, TimeOf(ts), std::array<uint64_t, 1>{0});
 }
 
-void Recorder::Message(GstElement* element, GstMessage* message) {
+void Recorder::Message(GstClockTime ts, GstElement* element, GstMessage* message) {
   const GstMessageType type = GST_MESSAGE_TYPE(message);
   if (type != GST_MESSAGE_EOS && type != GST_MESSAGE_ERROR && type != GST_MESSAGE_WARNING &&
       type != GST_MESSAGE_QOS)
     return;
-  ThreadState* state = t_state;
-  if (state == nullptr || state->in_hook) return;
+  ThreadState* state = State(ts);
+  if (state == nullptr) return;
   const void* known = objects_.Find(element);
   const uint32_t id = known != nullptr ? static_cast<const KnownElement*>(known)->id : 0;
   state->trace.Write(RecordType::kMessage, id, MonotonicNs(),
@@ -392,25 +392,24 @@ void Recorder::Message(GstElement* element, GstMessage* message) {
   }
 }
 
-void Recorder::StateChanging(GstElement* element, GstStateChange transition) {
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY && GST_OBJECT_PARENT(element) == nullptr &&
-      writer_ != nullptr)
+void Recorder::StateChanging(GstClockTime ts, GstElement* element, GstStateChange transition) {
+  ThreadState* state = State(ts);
+  if (state == nullptr) return;
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY && GST_OBJECT_PARENT(element) == nullptr)
     SampleNow();
-  if (t_state == nullptr) return;
-  if (t_state->woken != nullptr) LookAfterStateChange(t_state);
-  t_state->woken = nullptr;
-  t_state->threads_before.push_back(CountThreads());
+  if (state->woken != nullptr) LookAfterStateChange(state);
+  state->woken = nullptr;
+  state->threads_before.push_back(CountThreads());
 }
 
-void Recorder::StateChanged(GstElement* element, GstStateChange transition) {
-  ThreadState* state = t_state;
+void Recorder::StateChanged(GstClockTime ts, GstElement* element, GstStateChange transition) {
+  ThreadState* state = State(ts);
   if (state == nullptr) return;
   uint64_t before = 0;
   if (!state->threads_before.empty()) {
     before = state->threads_before.back();
     state->threads_before.pop_back();
   }
-  if (state->in_hook) return;
   const Quiet quiet(state);
   KnownElement* known = nullptr;
   {

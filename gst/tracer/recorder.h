@@ -85,9 +85,9 @@ class Recorder {
   void QueryEnd(GstClockTime ts, GstPad* pad, gboolean answered);
   void Linked(GstClockTime ts, GstPad* source, GstPad* sink, GstPadLinkReturn linked);
   void Unlinked(GstClockTime ts, GstPad* source, gboolean unlinked);
-  void Message(GstElement* element, GstMessage* message);
-  void StateChanging(GstElement* element, GstStateChange transition);
-  void StateChanged(GstElement* element, GstStateChange transition);
+  void Message(GstClockTime ts, GstElement* element, GstMessage* message);
+  void StateChanging(GstClockTime ts, GstElement* element, GstStateChange transition);
+  void StateChanged(GstClockTime ts, GstElement* element, GstStateChange transition);
   void Made(GstMiniObject* object);
   void Destroyed(GstObject* object);
 

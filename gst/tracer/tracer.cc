@@ -119,16 +119,16 @@ static void on_linked(GObject*, GstClockTime ts, GstPad* source, GstPad* sink,
 static void on_unlinked(GObject*, GstClockTime ts, GstPad* source, GstPad*, gboolean unlinked) {
   g_recorder->Unlinked(ts, source, unlinked);
 }
-static void on_message(GObject*, GstClockTime, GstElement* element, GstMessage* message) {
-  g_recorder->Message(element, message);
+static void on_message(GObject*, GstClockTime ts, GstElement* element, GstMessage* message) {
+  g_recorder->Message(ts, element, message);
 }
-static void on_state_changing(GObject*, GstClockTime, GstElement* element,
+static void on_state_changing(GObject*, GstClockTime ts, GstElement* element,
                               GstStateChange transition) {
-  g_recorder->StateChanging(element, transition);
+  g_recorder->StateChanging(ts, element, transition);
 }
-static void on_state_changed(GObject*, GstClockTime, GstElement* element, GstStateChange transition,
-                             GstStateChangeReturn) {
-  g_recorder->StateChanged(element, transition);
+static void on_state_changed(GObject*, GstClockTime ts, GstElement* element,
+                             GstStateChange transition, GstStateChangeReturn) {
+  g_recorder->StateChanged(ts, element, transition);
 }
 static void on_made(GObject*, GstClockTime, GstMiniObject* object) { g_recorder->Made(object); }
 static void on_destroyed(GObject*, GstClockTime, GstObject* object) {

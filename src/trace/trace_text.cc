@@ -241,10 +241,14 @@ std::vector<std::string> TopElements(const ElementTimes& times, size_t count) {
                                   ? "in its own loop"
                                   : fmt::format("{} calls of {}", element.calls,
                                                 Duration(static_cast<double>(element.p50_ns)));
-    lines.push_back(fmt::format("{}: {:.1f} % of the time (work {:.1f} %, waiting {:.1f} %), {}",
-                                element.element.name, Share(element.held_ns(), times.duration_ns),
-                                Share(element.work_ns(), times.duration_ns),
-                                Share(waiting_ns, times.duration_ns), calls));
+    std::string line = fmt::format(
+        "{}: {:.1f} % of the time (work {:.1f} %, waiting {:.1f} %), {}", element.element.name,
+        Share(element.held_ns(), times.duration_ns), Share(element.work_ns(), times.duration_ns),
+        Share(waiting_ns, times.duration_ns), calls);
+    if (element.helper_threads > 0)
+      line += fmt::format(", {} of {} own threads", Duration(element.helper_cpu_ns),
+                          element.helper_threads);
+    lines.push_back(line);
   }
   return lines;
 }
