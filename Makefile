@@ -4,7 +4,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 CTEST_ARGS ?=
 
-.PHONY: build demo test test-export bench format lint clean
+.PHONY: build demo test test-export test-nsys bench format lint clean
 .DEFAULT_GOAL := build
 
 build:
@@ -25,13 +25,19 @@ test:
 	@scripts/setup.sh clip || true
 	@scripts/setup.sh detectors || true
 	@$(MAKE) --no-print-directory compile
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j2 -LE export $(CTEST_ARGS)
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j2 -LE 'export|nsys' $(CTEST_ARGS)
 
 test-export:
 	@scripts/setup.sh test
 	@scripts/setup.sh clip
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -L export $(CTEST_ARGS)
+
+# Needs Nsight Systems (Debian: nsight-systems of non-free); without it the test says it is skipped.
+test-nsys:
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory compile
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -L nsys $(CTEST_ARGS)
 
 bench: build
 	@scripts/setup.sh test

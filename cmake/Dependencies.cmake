@@ -12,6 +12,7 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(CURL REQUIRED)
 find_package(LibArchive REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(SQLite3 REQUIRED)
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
 pkg_check_modules(GST REQUIRED IMPORTED_TARGET
@@ -42,3 +43,11 @@ find_package(OpenVINO REQUIRED COMPONENTS Runtime HINTS ${SG_OPENVINO_CMAKE} NO_
 # NVTX and CUPTI, of the CUDA toolkit, where it is installed; header-only and optional.
 find_path(SG_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h
   HINTS ENV CUDA_HOME PATHS /usr/local/cuda/include /usr/include)
+find_path(SG_CUDA_INCLUDE_DIR cuda.h HINTS ENV CUDA_HOME PATHS /usr/local/cuda/include)
+find_path(SG_CUPTI_INCLUDE_DIR cupti.h HINTS ENV CUDA_HOME
+  PATHS /usr/local/cuda/include /usr/local/cuda/extras/CUPTI/include)
+find_library(SG_CUPTI_LIBRARY cupti HINTS ENV CUDA_HOME
+  PATHS /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64)
+if(NOT SG_CUPTI_LIBRARY)
+  set(SG_CUPTI_LIBRARY libcupti.so)
+endif()

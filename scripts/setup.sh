@@ -13,7 +13,7 @@ BUILD_PACKAGES="build-essential cmake ninja-build ccache pkg-config ca-certifica
   libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev gstreamer1.0-tools
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav
   libspdlog-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libssl-dev
-  libcurl4-openssl-dev libarchive-dev zlib1g-dev
+  libcurl4-openssl-dev libarchive-dev zlib1g-dev libsqlite3-dev
   libprotobuf-dev protobuf-compiler libonnx-dev libyuv-dev libcairo2-dev
   libgtest-dev libbenchmark-dev
   cmark-gfm gnuplot-nox weasyprint fonts-dejavu-core ffmpeg"

@@ -1,6 +1,7 @@
 #include "gst/tracer/recorder.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -27,6 +28,10 @@ struct ThreadState {
   uint32_t allocations = 0;
   nvtx::RangeName loop_range;  ///< open between two outermost calls
   uint64_t random = 0;
+  std::vector<uint64_t> threads_before;  ///< of the process, at state changes that are going on
+  const KnownElement* woken = nullptr;   ///< became PAUSED here just now
+  uint64_t threads_at_wake = 0;
+  int hooks_after_wake = 0;
 };
 
 namespace {
@@ -188,9 +193,9 @@ bool Recorder::Open(GstClockTime ts) {
       g_printerr("sgtrace: %s; nothing is recorded\n", writer.error().message.c_str());
       return;
     }
-    new_threads_.Start();
     writer_ = *std::move(writer);
     std::thread([this] { RunSampler(); }).detach();
+    new_threads_.Start();  // our own are known from here
   });
   return writer_ != nullptr;
 }
@@ -204,6 +209,7 @@ ThreadState* Recorder::State(GstClockTime ts) {
   state = new ThreadState(writer_->NewThread());
   state->random = MonotonicNs() | 1;
   t_state = state;
+  new_threads_.Know(static_cast<uint32_t>(gettid()));
   return state;
 }
 
@@ -255,6 +261,8 @@ KnownPad* Recorder::DefinePad(GstPad* pad) {
 template <size_t N>
 void Recorder::Begin(ThreadState* state, uint64_t time_ns, const OpenCall& call,
                      const std::array<uint64_t, N>& words) {
+  if (state->woken != nullptr) [[unlikely]]
+    LookAfterStateChange(state);
   if (state->allocations > 0) {
     state->trace.Write(RecordType::kAllocations, state->allocations, time_ns);
     state->allocations = 0;
@@ -302,10 +310,10 @@ void Recorder::End(ThreadState* state, uint64_t time_ns, RecordType type, uint32
   }
   if (state->depth >= ThreadState::kMostDepth) return;
   const OpenCall& call = state->calls[state->depth];
-  if (call.callee != nullptr && call.callee->range.domain != nullptr &&
-      (call.type == RecordType::kPushBegin || call.type == RecordType::kPullBegin))
+  const bool streams = call.type == RecordType::kPushBegin || call.type == RecordType::kPullBegin;
+  if (streams && call.callee != nullptr && call.callee->range.domain != nullptr)
     nvtx::Pop(call.callee->range);
-  if (state->depth == 0 && call.pad->element != nullptr && settings_.nvtx) {
+  if (state->depth == 0 && streams && call.pad->element != nullptr && settings_.nvtx) {
     state->loop_range = call.pad->element->range;
     if (state->loop_range.domain != nullptr) nvtx::Push(state->loop_range, nvtx::kLoop, 0);
   }
@@ -342,11 +350,12 @@ void Recorder::PushBegin(GstClockTime ts, GstPad* pad, GstBuffer* buffer) {
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const uint64_t time_ns = TimeOf(ts);
-  OpenCall call{RecordType::kPushBegin, known, known->peer.load(std::memory_order_acquire), 0};
+  OpenCall call{RecordType::kPushBegin, known, known->peer.load(std::memory_order_acquire)};
   const uint64_t bytes = buffer != nullptr ? gst_buffer_get_size(buffer) : 0;
   const uint64_t pts =
       buffer != nullptr && GST_BUFFER_PTS_IS_VALID(buffer) ? GST_BUFFER_PTS(buffer) : kNoPts;
   call.payload = pts;
+  call.threads = CountAtFirst(known);
   Begin(state, time_ns, call, std::array<uint64_t, 2>{pts, bytes << 16 | 1});
   if (buffer != nullptr) Frames(state, time_ns, buffer, &call.payload);
   BeginRanges(state, call, /*calls_code=*/true);
@@ -357,29 +366,28 @@ void Recorder::PushListBegin(GstClockTime ts, GstPad* pad, GstBufferList* list) 
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const uint64_t time_ns = TimeOf(ts);
-  OpenCall call{RecordType::kPushBegin, known, known->peer.load(std::memory_order_acquire), 0};
+  OpenCall call{RecordType::kPushBegin, known, known->peer.load(std::memory_order_acquire)};
   const uint64_t count = std::min<uint64_t>(gst_buffer_list_length(list), UINT16_MAX);
   const uint64_t bytes = gst_buffer_list_calculate_size(list);
   GstBuffer* first = count > 0 ? gst_buffer_list_get(list, 0) : nullptr;
   const uint64_t pts =
       first != nullptr && GST_BUFFER_PTS_IS_VALID(first) ? GST_BUFFER_PTS(first) : kNoPts;
   call.payload = pts;
+  call.threads = CountAtFirst(known);
   Begin(state, time_ns, call, std::array<uint64_t, 2>{pts, bytes << 16 | count});
   for (uint64_t i = 0; i < count; ++i)
     Frames(state, time_ns, gst_buffer_list_get(list, static_cast<guint>(i)), &call.payload);
   BeginRanges(state, call, /*calls_code=*/true);
 }
 
-void Recorder::PushEnd(GstClockTime ts, GstPad* pad, GstFlowReturn flow) {
+void Recorder::PushEnd(GstClockTime ts, GstPad*, GstFlowReturn flow) {
   ThreadState* state = State(ts);
   if (state == nullptr) return;
   End(state, TimeOf(ts), RecordType::kPushEnd, static_cast<uint32_t>(flow + kFlowOffset),
       std::array<uint64_t, 0>{});
-  // Decoders and inference engines make their threads when the first data come.
-  KnownPad* known = PadOf(pad);
-  if (known->looks.load(std::memory_order_relaxed) >= kLooksForThreads) return;
-  known->looks.fetch_add(1, std::memory_order_relaxed);
-  LookForThreads(state, known->peer.load(std::memory_order_acquire));
+  if (state->depth >= ThreadState::kMostDepth) return;
+  const OpenCall& call = state->calls[state->depth];
+  if (call.threads > 0) LookForThreads(state, call.callee, call.threads);
 }
 
 void Recorder::PullBegin(GstClockTime ts, GstPad* pad, guint64 offset) {
@@ -387,7 +395,7 @@ void Recorder::PullBegin(GstClockTime ts, GstPad* pad, guint64 offset) {
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const OpenCall call{RecordType::kPullBegin, known, known->peer.load(std::memory_order_acquire),
-                      offset};
+                      offset, 0};
   Begin(state, TimeOf(ts), call, std::array<uint64_t, 1>{offset});
   BeginRanges(state, call, /*calls_code=*/true);
 }
@@ -405,6 +413,7 @@ void Recorder::EventBegin(GstClockTime ts, GstPad* pad, GstEvent* event) {
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const uint64_t time_ns = TimeOf(ts);
+  uint64_t threads = 0;
   if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
     const Quiet quiet(state);
     GstCaps* caps = nullptr;
@@ -412,9 +421,10 @@ void Recorder::EventBegin(GstClockTime ts, GstPad* pad, GstEvent* event) {
     gchar* text = gst_caps_to_string(caps);
     state->trace.WriteText(RecordType::kCaps, known->id, time_ns, text);
     g_free(text);
+    threads = CountThreads();
   }
   const OpenCall call{RecordType::kEventBegin, known, known->peer.load(std::memory_order_acquire),
-                      static_cast<uint64_t>(GST_EVENT_TYPE(event))};
+                      static_cast<uint64_t>(GST_EVENT_TYPE(event)), threads};
   Begin(state, time_ns, call, std::array<uint64_t, 1>{call.payload});
   BeginRanges(state, call, /*calls_code=*/false);
 }
@@ -425,7 +435,7 @@ void Recorder::EventEnd(GstClockTime ts, GstPad*, gboolean handled) {
   End(state, TimeOf(ts), RecordType::kEventEnd, handled ? 1 : 0, std::array<uint64_t, 0>{});
   if (state->depth >= ThreadState::kMostDepth) return;
   const OpenCall& call = state->calls[state->depth];
-  if (call.payload == GST_EVENT_CAPS) LookForThreads(state, call.callee);
+  if (call.threads > 0) LookForThreads(state, call.callee, call.threads);
 }
 
 void Recorder::QueryBegin(GstClockTime ts, GstPad* pad, GstQuery* query) {
@@ -433,7 +443,7 @@ void Recorder::QueryBegin(GstClockTime ts, GstPad* pad, GstQuery* query) {
   if (state == nullptr) return;
   KnownPad* known = PadOf(pad);
   const OpenCall call{RecordType::kQueryBegin, known, known->element,
-                      static_cast<uint64_t>(GST_QUERY_TYPE(query))};
+                      static_cast<uint64_t>(GST_QUERY_TYPE(query)), 0};
   Begin(state, TimeOf(ts), call, std::array<uint64_t, 1>{call.payload});
   BeginRanges(state, call, /*calls_code=*/false);
 }
@@ -476,18 +486,35 @@ void Recorder::Message(GstElement* element, GstMessage* message) {
   state->trace.Write(RecordType::kMessage, id, MonotonicNs(),
                      std::array<uint64_t, 1>{static_cast<uint64_t>(type)});
   // The process may end any time from here.
-  if (type == GST_MESSAGE_EOS || type == GST_MESSAGE_ERROR) SampleNow();
+  if (type != GST_MESSAGE_EOS && type != GST_MESSAGE_ERROR) return;
+  SampleNow();
+  // An element that posts an error may hold the lock that its level is read under.
+  if (type == GST_MESSAGE_EOS) {
+    const Quiet quiet(state);
+    const std::unique_lock lock(sample_, std::try_to_lock);
+    if (lock.owns_lock()) SampleLevels(&state->trace);
+  }
 }
 
 void Recorder::StateChanging(GstElement* element, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY && GST_OBJECT_PARENT(element) == nullptr &&
       writer_ != nullptr)
     SampleNow();
+  if (t_state == nullptr) return;
+  if (t_state->woken != nullptr) LookAfterStateChange(t_state);
+  t_state->woken = nullptr;
+  t_state->threads_before.push_back(CountThreads());
 }
 
 void Recorder::StateChanged(GstElement* element, GstStateChange transition) {
   ThreadState* state = t_state;
-  if (state == nullptr || state->in_hook) return;
+  if (state == nullptr) return;
+  uint64_t before = 0;
+  if (!state->threads_before.empty()) {
+    before = state->threads_before.back();
+    state->threads_before.pop_back();
+  }
+  if (state->in_hook) return;
   const Quiet quiet(state);
   KnownElement* known = nullptr;
   {
@@ -498,7 +525,12 @@ void Recorder::StateChanged(GstElement* element, GstStateChange transition) {
   // reading takes the element's.
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED)
     Describe(element, known, FlagsOf(element) | (Leaks(element) ? uint64_t{kElementLeaks} : 0));
-  LookForThreads(state, known);
+  if (before > 0) LookForThreads(state, known, before);
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
+    state->woken = known;
+    state->threads_at_wake = CountThreads();
+    state->hooks_after_wake = 0;
+  }
   if (transition != GST_STATE_CHANGE_READY_TO_PAUSED || !LevelOf(element).known) return;
   const std::lock_guard lock(sample_);
   for (const auto& [id, reference] : stores_)
@@ -518,9 +550,18 @@ void Recorder::Destroyed(GstObject* object) {
   if (writer_ != nullptr) objects_.Erase(object);
 }
 
+/// Decoders and inference engines make their threads when the first data come: then they are
+/// counted before and after.
+uint64_t Recorder::CountAtFirst(KnownPad* pad) const {
+  if (pad->looks.load(std::memory_order_relaxed) >= kLooksForThreads) [[likely]]
+    return 0;
+  pad->looks.fetch_add(1, std::memory_order_relaxed);
+  return CountThreads();
+}
+
 /// A new thread inherits the name of the one that made it; libav's then take one of their own.
-void Recorder::LookForThreads(ThreadState* state, const KnownElement* owner) {
-  if (owner == nullptr) return;
+void Recorder::LookForThreads(ThreadState* state, const KnownElement* owner, uint64_t before) {
+  if (owner == nullptr || CountThreads() == before) return;
   char own[16] = "";
   std::string own_name;
   for (const uint32_t tid : new_threads_.Take()) {
@@ -532,7 +573,16 @@ void Recorder::LookForThreads(ThreadState* state, const KnownElement* owner) {
     if (name == own_name || name.compare(0, 3, "av:") == 0)
       state->trace.Write(RecordType::kThreadOwner, owner->id, MonotonicNs(),
                          std::array<uint64_t, 1>{tid});
+    else
+      new_threads_.GiveBack(tid);
   }
+}
+
+void Recorder::LookAfterStateChange(ThreadState* state) {
+  constexpr int kMostHooks = 64;
+  LookForThreads(state, state->woken, state->threads_at_wake);
+  state->threads_at_wake = CountThreads();
+  if (++state->hooks_after_wake == kMostHooks) state->woken = nullptr;
 }
 
 void Recorder::SampleThreads(ThreadTrace* trace) {

@@ -8,6 +8,9 @@
 // 3. CPU clocks are read for one outermost call of `period`, at every begin and end within it and
 //    at the begin of the next outermost call, so that what lies between is known too. The distance
 //    is random: a pipeline's rhythm must not meet it.
+// 4. New threads are looked for where elements make them: around state changes, caps events and the
+//    first pushes, and between an element's state change and the next hook on the same thread
+//    (decodebin hands caps to a decoder without a push).
 #pragma once
 
 #include <gst/gst.h>
@@ -49,7 +52,7 @@ struct KnownPad {
   uint32_t id = 0;
   KnownElement* element = nullptr;           ///< of the pad itself, or the bin around it
   std::atomic<KnownElement*> peer{nullptr};  ///< who is called when this pad pushes or pulls
-  std::atomic<uint32_t> looks{0};            ///< calls after which new threads were looked for
+  std::atomic<uint32_t> looks{0};            ///< pushes around which new threads were looked for
 };
 
 /// A call that is going on.
@@ -58,6 +61,7 @@ struct OpenCall {
   KnownPad* pad = nullptr;
   KnownElement* callee = nullptr;
   uint64_t payload = 0;  ///< of the NVTX range
+  uint64_t threads = 0;  ///< of the process before it; 0: not counted
 };
 
 struct ThreadState;
@@ -103,7 +107,9 @@ class Recorder {
   template <size_t N>
   void End(ThreadState* state, uint64_t time_ns, RecordType type, uint32_t id,
            const std::array<uint64_t, N>& words);
-  void LookForThreads(ThreadState* state, const KnownElement* owner);
+  uint64_t CountAtFirst(KnownPad* pad) const;
+  void LookForThreads(ThreadState* state, const KnownElement* owner, uint64_t before);
+  void LookAfterStateChange(ThreadState* state);
   void RunSampler();
   void SampleThreads(ThreadTrace* trace);
   void SampleLevels(ThreadTrace* trace);

@@ -66,13 +66,24 @@ std::string ThreadName(uint32_t tid) {
   return name;
 }
 
-std::vector<uint32_t> NewThreads::Take() {
+uint64_t CountThreads() {
   struct stat facts {};
-  // A task folder has one link for each thread, and two of its own.
-  if (stat(kTasks, &facts) != 0) return {};
+  // A folder has a link for each one in it, here a thread, and two of its own.
+  return stat(kTasks, &facts) == 0 ? facts.st_nlink - 2 : 0;
+}
+
+void NewThreads::Know(uint32_t tid) {
   const std::lock_guard lock(mutex_);
-  if (facts.st_nlink == last_count_) return {};
-  last_count_ = facts.st_nlink;
+  known_.insert(tid);
+}
+
+void NewThreads::GiveBack(uint32_t tid) {
+  const std::lock_guard lock(mutex_);
+  known_.erase(tid);
+}
+
+std::vector<uint32_t> NewThreads::Take() {
+  const std::lock_guard lock(mutex_);
   std::vector<uint32_t> fresh;
   for (const uint32_t tid : AllThreads())
     if (known_.insert(tid).second) fresh.push_back(tid);

@@ -23,17 +23,23 @@ std::vector<ThreadCpu> AllThreadCpu();
 /// "av:h264:df0"; empty when the thread is gone.
 std::string ThreadName(uint32_t tid);
 
+/// How many threads the process has; about a microsecond.
+uint64_t CountThreads();
+
 /// Finds threads that appeared. Any thread.
 class NewThreads {
  public:
   /// Takes the present threads as known.
   void Start() { Take(); }
-  /// Those that appeared since the last call. Cheap when there are none.
+  /// Those that are not known yet; they are from now on.
   std::vector<uint32_t> Take();
+  /// The thread counts as known: it records for itself.
+  void Know(uint32_t tid);
+  /// The thread counts as new again: whoever took it was not the one that made it.
+  void GiveBack(uint32_t tid);
 
  private:
   std::mutex mutex_;
-  uint64_t last_count_ = 0;
   std::unordered_set<uint32_t> known_;
 };
 

@@ -18,6 +18,9 @@
 #include "measure/run_result.h"
 #include "pipeline/launch.h"
 #include "pipeline/run_job.h"
+#include "trace/element_times.h"
+#include "trace/trace_reader.h"
+#include "trace/trace_views.h"
 
 namespace sg {
 namespace {
@@ -34,6 +37,7 @@ struct RunOptions {
   int batch = 0;  ///< 0: the engine's MAX
   int starts = 3;
   bool loop = false;
+  bool trace = false;
   bool capacity = false;
   int max_streams = 256;
   PaceOptions pace;
@@ -77,6 +81,11 @@ class Session {
   Status AddInputs(RunFolder* run) const;
   RunJob JobOf(const PartPlan& plan) const;
   LaunchPlan LaunchOf(const RunPart& part) const;
+  /// Beside the part's samples: part01_peak.sgtrace.
+  std::string TracePathOf(const RunPart& part) const {
+    return run_->Path(part.samples.substr(0, part.samples.find('.')) + ".sgtrace");
+  }
+  Status SayTrace(const RunPart& part);
   Status RunOne(const PartPlan& plan);
   Status MeasurePeak(int starts);
   Status MeasureEngine();
@@ -220,6 +229,7 @@ LaunchPlan Session::LaunchOf(const RunPart& part) const {
 RunJob Session::JobOf(const PartPlan& plan) const {
   RunJob job;
   job.samples_path = run_->Path(plan.part.samples);
+  if (options_.trace) job.trace_path = TracePathOf(plan.part);
   job.measure_s = plan.seconds;
   job.pace = options_.pace;
   job.pace.fps = plan.part.pace_fps;
@@ -274,7 +284,24 @@ Status Session::RunOne(const PartPlan& plan) {
     part.streams = static_cast<int>(outcome->frames.size());
   }
   SG_RETURN_IF_ERROR(run_->Add(part));
+  if (options_.trace) SG_RETURN_IF_ERROR(SayTrace(part));
   return Interrupted() ? Status(InterruptedError()) : OkStatus();
+}
+
+/// The elements that held their threads most, on the terminal and in run.json.
+Status Session::SayTrace(const RunPart& part) {
+  constexpr size_t kElements = 3;
+  const std::string path = TracePathOf(part);
+  const Result<trace::TraceFile> file = trace::TraceFile::Open(path);
+  if (!file.ok())
+    return run_->AddNote(fmt::format("{} has no trace: {}", part.samples, file.error().message));
+  const trace::ElementTimes times = trace::MeasureElements(*file);
+  for (const std::string& line : trace::TopElements(times, kElements)) {
+    console_.Say("  " + line);
+    SG_RETURN_IF_ERROR(run_->AddNote(BaseName(path) + ": " + line));
+  }
+  console_.Say("  more: streamgauge trace " + path);
+  return OkStatus();
 }
 
 Status Session::MeasurePeak(int starts) {
@@ -414,6 +441,8 @@ void AddSourceOptions(CLI::App* command, RunOptions* options) {
                       "Element where frames are counted (default: the sink)");
   command->add_flag("--loop", options->loop,
                     "Sources of a pipeline's text start again at their end");
+  command->add_flag("--trace", options->trace,
+                    "Record where the time of every element goes, and say the first three");
   command->add_option("--out", options->out, "Run folder (default: runs/run-NAME-TIME)");
 }
 

@@ -1,9 +1,13 @@
 // streamgauge trace: where the time of a traced process went.
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "trace/nsys_command.h"
+#include "trace/nsys_export.h"
 #include "trace/trace_reader.h"
 #include "trace/trace_views.h"
 
@@ -17,6 +21,16 @@ struct TraceCommandOptions {
   std::string folded;
   size_t rows = 20;
 };
+
+/// Enough to tell what a file is.
+Result<std::string> FirstBytes(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return EnvironmentError(path + ": cannot be read: " + std::strerror(errno));
+  std::string bytes(16, '\0');
+  bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file));
+  std::fclose(file);
+  return bytes;
+}
 
 Status ShowTrace(const TraceCommandOptions& options, const Console& console) {
   SG_ASSIGN_OR_RETURN(const trace::TraceFile file, trace::TraceFile::Open(options.file));
@@ -38,10 +52,43 @@ Status ShowTrace(const TraceCommandOptions& options, const Console& console) {
   return OkStatus();
 }
 
+bool EndsWith(const std::string& text, std::string_view ending) {
+  return text.size() >= ending.size() &&
+         text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+/// nsys's files: exports, reports that its own programs turn into exports, and printed statistics.
+Result<trace::ProfileTables> ReadProfile(const std::string& file, std::string_view first_bytes) {
+  if (trace::IsSqliteFile(first_bytes)) return trace::ReadNsysSqlite(file);
+  if (EndsWith(file, ".qdstrm") || EndsWith(file, ".nsys-rep") || EndsWith(file, ".qdrep")) {
+    SG_ASSIGN_OR_RETURN(const std::string sqlite, trace::ConvertToSqlite(file));
+    return trace::ReadNsysSqlite(sqlite);
+  }
+  SG_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  return trace::ParseNsysStats(text, file);
+}
+
+Status ShowProfile(const TraceCommandOptions& options, std::string_view first_bytes,
+                   const Console& console) {
+  if (!options.perfetto.empty() || !options.folded.empty())
+    return UserError(options.file +
+                     ": is of nsys; --perfetto and --folded need a trace of sgtrace");
+  SG_ASSIGN_OR_RETURN(const trace::ProfileTables tables, ReadProfile(options.file, first_bytes));
+  if (options.common.json)
+    std::fputs(ToJsonText(trace::ProfileJson(tables)).c_str(), stdout);
+  else
+    console.Say(trace::ProfileText(tables, options.rows));
+  return OkStatus();
+}
+
 Status Trace(const TraceCommandOptions& options) {
   SetUpLog(options.common.verbose);
   const Console console(options.common);
-  return ShowTrace(options, console);
+  if (FolderExists(options.file)) return UserError(options.file + ": is a folder, not a trace");
+  if (!FileExists(options.file)) return UserError(options.file + ": no such file");
+  SG_ASSIGN_OR_RETURN(const std::string first_bytes, FirstBytes(options.file));
+  if (trace::IsTraceFile(first_bytes)) return ShowTrace(options, console);
+  return ShowProfile(options, first_bytes, console);
 }
 
 }  // namespace
@@ -50,7 +97,11 @@ void AddTraceCommand(CLI::App* app, CommandRun* run) {
   auto options = std::make_shared<TraceCommandOptions>();
   CLI::App* command = app->add_subcommand(
       "trace", "Where the time went: per element, thread, frame, queue, and on the GPU");
-  command->add_option("file", options->file, "A trace of sgtrace or the collector")->required();
+  command
+      ->add_option("file", options->file,
+                   "A trace of sgtrace or the collector; nsys: .sqlite, .nsys-rep, .qdstrm, CSV of "
+                   "nsys stats")
+      ->required();
   command->add_option("--perfetto", options->perfetto, "Write the timeline there (Chrome JSON)");
   command->add_option("--folded", options->folded, "Write stacks for a flame graph there");
   command->add_option("--rows", options->rows, "Rows of each table; 0: all")->capture_default_str();

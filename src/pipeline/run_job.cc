@@ -76,6 +76,7 @@ Result<VideoInfo> ProbeVideo(const std::string& path) {
 Json RunJob::ToJson() const {
   return {{"launch", launch},
           {"tap", tap},
+          {"trace_path", trace_path},
           {"samples_path", samples_path},
           {"streams", streams},
           {"sources", sources},
@@ -94,6 +95,7 @@ Result<RunJob> RunJob::FromJson(const Json& json) {
                         RunJob read;
                         read.launch = j.at("launch");
                         read.tap = j.at("tap");
+                        read.trace_path = j.value("trace_path", "");
                         read.samples_path = j.value("samples_path", "");
                         read.streams = j.value("streams", 1);
                         read.sources = j.value("sources", std::vector<std::string>());

@@ -52,6 +52,7 @@ struct RunJob {
   std::string launch;
   /// Name of the element where frames are counted, as they reach it; empty: the only sink.
   std::string tap;
+  std::string trace_path;    ///< sgtrace records there (docs/formats.md, "Trace file"); empty: no
   std::string samples_path;  ///< samples.jsonl is written here as the frames come; empty: nowhere
   int streams = 1;           ///< 0: as many as the mux has sources, else 1
   std::vector<std::string>

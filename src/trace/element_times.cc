@@ -18,6 +18,21 @@ struct Stretch {
   uint64_t later_sampled = 0;
   double later_wall_ns = 0;
   double later_cpu_ns = 0;  ///< of the sampled ones
+  uint64_t covered = 0;     ///< later ones up to the thread's last reading of its clock…
+  uint64_t since = 0;       ///< …and after the reading `reading`
+  uint64_t reading = 0;
+
+  /// An interval ends after the thread's `readings`th reading.
+  void CountLater(uint64_t readings) {
+    if (reading != readings) {
+      covered += since;
+      since = 0;
+      reading = readings;
+    }
+    ++since;
+    ++later;
+  }
+  uint64_t Covered(uint64_t readings) const { return reading == readings ? covered : later; }
 
   /// Of the intervals after the first ones, by their mean.
   double LaterEstimate() const {
@@ -26,6 +41,13 @@ struct Stretch {
         later_cpu_ns * static_cast<double>(later) / static_cast<double>(later_sampled);
     return std::min(scaled, later_wall_ns);
   }
+};
+
+/// Of one thread's CPU clock: what it used between the first and the last, and how many intervals
+/// after the first calls had theirs read.
+struct ClockReadings {
+  uint64_t cpu_ns = 0;
+  uint64_t count = 0;
 };
 
 struct StretchKey {
@@ -62,9 +84,10 @@ class Measurement {
   void Walk(const TracedThread& thread) {
     std::map<StretchKey, Stretch> stretches;
     std::map<uint32_t, double> loops;
+    uint64_t readings = 0;
     WalkCallbacks callbacks;
     callbacks.on_interval = [&](const Interval& interval) {
-      AddInterval(interval, &stretches[{interval.element, interval.is_loop}]);
+      AddInterval(interval, &readings, &stretches[{interval.element, interval.is_loop}]);
       if (interval.is_loop) loops[interval.element] += static_cast<double>(interval.wall_ns);
     };
     callbacks.on_call = [&](const Call& call) { AddCall(thread, call); };
@@ -74,7 +97,7 @@ class Measurement {
     callbacks.on_other = [&](const Record& record) { AddOther(record); };
     const WalkFacts facts = WalkCalls(trace_, links_, thread, callbacks);
     unfinished_ += facts.unfinished;
-    AddWork(thread, stretches, facts);
+    AddWork(thread, stretches, {facts.cpu_ns, readings});
     ThreadTime& time = threads_[thread.tid];
     time.number = thread.number;
     time.tid = thread.tid;
@@ -88,16 +111,17 @@ class Measurement {
       }
   }
 
-  static void AddInterval(const Interval& interval, Stretch* stretch) {
+  static void AddInterval(const Interval& interval, uint64_t* readings, Stretch* stretch) {
     const auto wall_ns = static_cast<double>(interval.wall_ns);
     stretch->wall_ns += wall_ns;
     if (interval.always_sampled && interval.sampled) {
       stretch->always_cpu_ns += static_cast<double>(interval.cpu_ns);
       return;
     }
-    ++stretch->later;
+    stretch->CountLater(*readings);
     stretch->later_wall_ns += wall_ns;
     if (!interval.sampled) return;
+    ++*readings;
     ++stretch->later_sampled;
     stretch->later_cpu_ns += static_cast<double>(interval.cpu_ns);
   }
@@ -157,15 +181,17 @@ class Measurement {
 
   /// Spreads what the thread's CPU clock says in all over what was sampled.
   void AddWork(const TracedThread& thread, const std::map<StretchKey, Stretch>& stretches,
-               const WalkFacts& facts) {
+               const ClockReadings& clock) {
     double always_ns = 0;
     double later_ns = 0;
     for (const auto& [key, stretch] : stretches) {
       always_ns += stretch.always_cpu_ns;
-      later_ns += stretch.LaterEstimate();
+      if (stretch.later > 0)
+        later_ns += stretch.LaterEstimate() * static_cast<double>(stretch.Covered(clock.count)) /
+                    static_cast<double>(stretch.later);
     }
     double scale = 1;
-    const double known_ns = static_cast<double>(facts.cpu_ns) - always_ns;
+    const double known_ns = static_cast<double>(clock.cpu_ns) - always_ns;
     if (later_ns > 0 && known_ns > 0) {
       const double fits = known_ns / later_ns;
       if (fits >= kLeastScale && fits <= kMostScale) scale = fits;

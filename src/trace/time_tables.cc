@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
+#include <string_view>
 
 namespace sg::trace {
 namespace {
@@ -160,6 +160,10 @@ class Summing {
     tables.gpus = static_cast<int>(busy_.size());
     if (tables.gpus > 0) tables.gpu_busy_ns /= tables.gpus;
     for (const std::string& note : trace_.notes) tables.absent.push_back(note);
+    if (!ranges_.empty() && kernels_.empty() && api_.empty() && trace_.notes.empty())
+      tables.absent.push_back(
+          "kernels, copies and CUDA calls: none in the trace (the collector records them when "
+          "CUDA_INJECTION64_PATH names it too)");
     return tables;
   }
 
@@ -185,9 +189,38 @@ void TimeRow::Add(int64_t ns) {
 }
 
 std::string NormalizedRangeName(const std::string& name) {
-  static const std::regex numbers(R"(\b(Frame|Batch|batch_num|UID)(\s*[=:]\s*)[0-9]+)",
-                                  std::regex::ECMAScript | std::regex::icase);
-  return std::regex_replace(name, numbers, "$1$2N");
+  constexpr std::string_view kCounting[] = {"batch_num", "frame", "batch", "uid"};
+  const auto is_word = [&](size_t at, std::string_view word) {
+    if (name.size() - at < word.size()) return false;
+    return std::equal(word.begin(), word.end(), name.begin() + static_cast<long>(at),
+                      [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); });
+  };
+  const auto skip = [&](size_t at, std::string_view characters) {
+    const size_t end = name.find_first_not_of(characters, at);
+    return end == std::string::npos ? name.size() : end;
+  };
+  std::string normalized;
+  for (size_t at = 0; at < name.size();) {
+    size_t next = at + 1;
+    for (const std::string_view word : kCounting) {
+      if (!is_word(at, word)) continue;
+      const size_t sign = skip(at + word.size(), " ");
+      if (sign >= name.size() || (name[sign] != '=' && name[sign] != ':')) continue;
+      const size_t digits = skip(sign + 1, " ");
+      next = skip(digits, "0123456789");
+      if (next == digits) {
+        next = at + 1;
+        continue;
+      }
+      normalized += name.substr(at, digits - at) + "N";
+      at = next;
+      break;
+    }
+    if (at == next) continue;
+    normalized += name[at];
+    at = next;
+  }
+  return normalized;
 }
 
 std::vector<TimeRow> RangeFamilies(const std::vector<TimeRow>& ranges) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,6 +169,26 @@ TEST(TraceFile, AForkedChildLeavesTheParentsFileAlone) {
   const std::vector<Record> ends = RecordsOf(*trace, 0, RecordType::kPushEnd);
   ASSERT_EQ(ends.size(), 2u);
   EXPECT_EQ(ends[1].id, 3u);
+}
+
+TEST(TraceFile, ALimitOnFileSizesLosesRecordsAndNotTheProcess) {
+  const TempFolder folder;
+  const std::string path = folder / "a.sgtrace";
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr rlim_t kLimit = 600 * 1024;
+    const rlimit limit{kLimit, kLimit};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const auto writer = NewWriter(path);
+    ThreadTrace thread = writer->NewThread();
+    for (uint64_t i = 0; i < 100000; ++i)
+      thread.Write(RecordType::kFrame, 1, i, std::array<uint64_t, 2>{i, i});
+    _exit(writer->records_lost() > 0 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_GT(TraceFile::Open(path)->records, 10000u);
 }
 
 TEST(TraceFile, TwoWritersOfOneNameDoNotShareAFile) {

@@ -75,8 +75,8 @@ enum class RecordType : uint8_t {
   kLink = 34,         ///< id: source pad; [sink pad, 0: no longer linked]
   kCaps = 35,         ///< id: pad; text
   kThreadDef = 36,    ///< id: the chunk's thread; [kernel's thread]; text: name
-  kThreadName = 38,   ///< [kernel's thread]; text: name of a thread that may never record
   kNote = 37,         ///< text for people: what the recorder could not do
+  kThreadName = 38,   ///< [kernel's thread]; text: name of a thread that may never record
   kNameDef = 48,      ///< id; text: a range's, kernel's or function's name
   kDomainDef = 49,    ///< id; text: an NVTX domain's name
   kRangePush = 50,    ///< id: name; [domain << 32 | category] [payload]
@@ -172,6 +172,7 @@ constexpr RecordShape ShapeOf(RecordType type) {
     case RecordType::kElementDef:
     case RecordType::kPadDef:
     case RecordType::kThreadDef:
+    case RecordType::kThreadName:
       return {1, true};
   }
   return {};

@@ -232,12 +232,15 @@ std::vector<std::string> TopElements(const ElementTimes& times, size_t count) {
   std::vector<std::string> lines;
   for (const ElementTime& element : times.elements) {
     if (lines.size() == count) break;
-    lines.push_back(
-        fmt::format("{}: {:.1f} % of the time (work {:.1f} %, waiting {:.1f} %), {} calls of {}",
-                    element.element.name, Share(element.held_ns(), times.duration_ns),
-                    Share(element.work_ns(), times.duration_ns),
-                    element.is_decoupled ? 0.0 : Share(element.wait_ns(), times.duration_ns),
-                    element.calls, Duration(static_cast<double>(element.p50_ns))));
+    const double waiting_ns = element.is_decoupled ? 0 : element.wait_ns();
+    const std::string calls = element.calls == 0
+                                  ? "in its own loop"
+                                  : fmt::format("{} calls of {}", element.calls,
+                                                Duration(static_cast<double>(element.p50_ns)));
+    lines.push_back(fmt::format("{}: {:.1f} % of the time (work {:.1f} %, waiting {:.1f} %), {}",
+                                element.element.name, Share(element.held_ns(), times.duration_ns),
+                                Share(element.work_ns(), times.duration_ns),
+                                Share(waiting_ns, times.duration_ns), calls));
   }
   return lines;
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,6 +22,7 @@ namespace sg::trace {
 namespace {
 
 constexpr uint64_t kNsPerS = 1'000'000'000;
+constexpr uint64_t kLeastChunks = 16;
 constexpr uint64_t kLeastAheadChunks = 128;
 constexpr uint64_t kMostAheadChunks = 1024;
 constexpr size_t kMaxTextBytes = 4096;
@@ -89,13 +91,23 @@ Status TraceWriter::OpenFile(const TraceOptions& options) {
     path_ += "." + std::to_string(getpid());
   }
   if (fd_ < 0) return EnvironmentError(path_ + ": another process is writing this trace");
-  if (ftruncate(fd_, 0) != 0 || posix_fallocate(fd_, 0, kHeaderBytes) != 0)
-    return EnvironmentError(path_ + ": the trace cannot be written: no space");
   return OkStatus();
 }
 
 Status TraceWriter::Map(const TraceOptions& options) {
-  max_chunks_ = std::max<uint64_t>(options.max_bytes / kChunkBytes, 16);
+  uint64_t max_bytes = options.max_bytes;
+  // Growing a file beyond `ulimit -f` raises a signal that ends the process.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    max_bytes = std::min<uint64_t>(
+        max_bytes, limit.rlim_cur - std::min<uint64_t>(limit.rlim_cur, kHeaderBytes));
+  max_chunks_ = max_bytes / kChunkBytes;
+  if (max_chunks_ < kLeastChunks)
+    return EnvironmentError(path_ + ": the trace may not grow to " +
+                            std::to_string(kLeastChunks * kChunkBytes) +
+                            " bytes (SGTRACE_MAX_MIB, ulimit -f)");
+  if (ftruncate(fd_, 0) != 0 || posix_fallocate(fd_, 0, kHeaderBytes) != 0)
+    return EnvironmentError(path_ + ": the trace cannot be written: no space");
   mapped_bytes_ = kHeaderBytes + max_chunks_ * kChunkBytes;
   void* memory = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (memory == MAP_FAILED)

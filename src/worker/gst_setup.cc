@@ -42,13 +42,19 @@ std::string RegistryPath(const std::string& version, const std::string& plugin_f
   return temporary.empty() ? "" : JoinPath(temporary, name);
 }
 
-Status SetUpGStreamer() {
+Status SetUpGStreamer(const std::string& trace_path) {
   const std::string plugin_folder = PluginFolder();
   const std::string others = Environment("GST_PLUGIN_PATH");
   const std::string path = others.empty() ? plugin_folder : plugin_folder + ":" + others;
   setenv("GST_PLUGIN_PATH", path.c_str(), /*overwrite=*/1);
   const std::string registry = RegistryPath(SG_VERSION, plugin_folder);
   if (!registry.empty()) setenv("GST_REGISTRY", registry.c_str(), /*overwrite=*/0);
+  if (!trace_path.empty()) {
+    const std::string tracers = Environment("GST_TRACERS");
+    setenv("GST_TRACERS", tracers.empty() ? "sgtrace" : (tracers + ";sgtrace").c_str(),
+           /*overwrite=*/1);
+    setenv("SGTRACE_FILE", trace_path.c_str(), /*overwrite=*/1);
+  }
   GError* error = nullptr;
   if (gst_init_check(nullptr, nullptr, &error)) return OkStatus();
   const std::string why = error != nullptr ? error->message : "no reason given";

@@ -8,8 +8,10 @@
 namespace sg {
 
 /// Puts PROGRAM_FOLDER/../lib/gstreamer-1.0 in front of GST_PLUGIN_PATH, chooses a registry file of
-/// our own unless GST_REGISTRY is set, and initialises GStreamer. Call before any thread starts.
-Status SetUpGStreamer();
+/// our own unless GST_REGISTRY is set, and initialises GStreamer. With a `trace_path` sgtrace
+/// records into that file, beside whatever tracers GST_TRACERS names. Call before any thread
+/// starts.
+Status SetUpGStreamer(const std::string& trace_path);
 
 /// The registry file: in XDG_CACHE_HOME/streamgauge or ~/.cache/streamgauge, named by `version` and
 /// by the plugin folder (two builds must not overwrite each other's); in a private folder of the

@@ -46,7 +46,11 @@ Result<Json> RunNamedJob(const std::string& name, const Emit& emit) {
   if (job == nullptr) return InternalError("streamgauge-worker: no job \"" + name + "\"");
   SG_ASSIGN_OR_RETURN(const std::string text, ReadStandardInput());
   SG_ASSIGN_OR_RETURN(const Json request, ParseJson(text, "request"));
-  if (job->uses_gstreamer) SG_RETURN_IF_ERROR(SetUpGStreamer());
+  if (job->uses_gstreamer) {
+    const auto trace = request.find("trace_path");
+    const bool traces = trace != request.end() && trace->is_string();
+    SG_RETURN_IF_ERROR(SetUpGStreamer(traces ? trace->get<std::string>() : ""));
+  }
   return job->run(request, emit);
 }
 
