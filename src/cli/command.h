@@ -54,5 +54,7 @@ void AddCompareCommand(CLI::App* app, CommandRun* run);
 void AddExplainCommand(CLI::App* app, CommandRun* run);
 void AddHubCommand(CLI::App* app, CommandRun* run);
 void AddTraceCommand(CLI::App* app, CommandRun* run);
+void AddDoctorCommand(CLI::App* app, CommandRun* run);
+void AddContainerCommand(CLI::App* app, CommandRun* run);
 
 }  // namespace sg

@@ -39,6 +39,8 @@ int Main(int argc, char** argv) {
   AddTraceCommand(&app, &run);
   AddHubCommand(&app, &run);
   AddCleanCommand(&app, &run);
+  AddDoctorCommand(&app, &run);
+  AddContainerCommand(&app, &run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
