@@ -39,7 +39,8 @@ namespace {
 
 constexpr uint32_t kLooksForThreads = 2;
 
-thread_local ThreadState* t_state = nullptr;
+// Read on every hook: initial-exec spares a call for its address.
+__attribute__((tls_model("initial-exec"))) thread_local ThreadState* t_state = nullptr;
 thread_local bool t_ended = false;
 
 struct EndOfThread {
@@ -230,6 +231,9 @@ void Recorder::Frames(ThreadState* state, uint64_t time_ns, GstBuffer* buffer, u
     state->trace.Write(RecordType::kFrame, frame.source_id, time_ns,
                        std::array<uint64_t, 2>{frame.frame_number, frame.capture_ns});
   };
+  // Most buffers have none at all, which one look tells.
+  gpointer position = nullptr;
+  if (gst_buffer_iterate_meta(buffer, &position) == nullptr) return;
   if (const GstSgFrameMeta* frame = GetFrameMeta(buffer)) {
     *payload = uint64_t{frame->source_id} << 32 | (frame->frame_number & UINT32_MAX);
     write(*frame);

@@ -33,7 +33,7 @@ namespace sg::trace {
 
 struct RecorderSettings {
   std::string file = "sgtrace-%p.sgtrace";
-  uint32_t period = 16;     ///< of reading CPU clocks; 0: never, 1: always
+  uint32_t period = 32;     ///< of reading CPU clocks; 0: never, 1: always
   uint64_t max_mib = 1024;  ///< the file grows no further
   uint32_t level_period_ms = 50;
   bool allocations = true;  ///< count buffers that are made
