@@ -125,8 +125,6 @@ void Recorder::Describe(GstElement* element, KnownElement* known, uint64_t flags
   const gchar* klass = gst_element_get_metadata(element, GST_ELEMENT_METADATA_KLASS);
   std::string text = path + '\0' + FactoryOf(element) + '\0' + (klass != nullptr ? klass : "");
   t_state->trace.WriteText(RecordType::kElementDef, known->id, flags, MonotonicNs(), text);
-  if (settings_.nvtx && nvtx::Listens() && !known->is_bin)
-    known->range = nvtx::NameOf(path.substr(0, path.find('/')), path.substr(path.rfind('/') + 1));
 }
 
 KnownPad* Recorder::PadOf(GstPad* pad) {
@@ -208,8 +206,7 @@ void Recorder::End(ThreadState* state, uint64_t time_ns, RecordType type, uint32
   if (state->depth >= ThreadState::kMostDepth) return;
   const OpenCall& call = state->calls[state->depth];
   const bool streams = call.type == RecordType::kPushBegin || call.type == RecordType::kPullBegin;
-  if (streams && call.callee != nullptr && call.callee->range.domain != nullptr)
-    nvtx::Pop(call.callee->range);
+  if (call.range.domain != nullptr) nvtx::Pop(call.range);
   if (state->depth == 0 && streams && call.pad->element != nullptr && settings_.nvtx) {
     state->loop_range = call.pad->element->range;
     if (state->loop_range.domain != nullptr) nvtx::Push(state->loop_range, nvtx::kLoop, 0);
@@ -222,8 +219,11 @@ void Recorder::BeginRanges(ThreadState* state, const OpenCall& call, bool calls_
     nvtx::Pop(state->loop_range);
     state->loop_range = {};
   }
-  if (calls_code && call.callee != nullptr && call.callee->range.domain != nullptr)
-    nvtx::Push(call.callee->range, nvtx::kCall, call.payload);
+  if (!calls_code || call.callee == nullptr || call.callee->range.domain == nullptr ||
+      state->depth > ThreadState::kMostDepth)
+    return;
+  nvtx::Push(call.callee->range, nvtx::kCall, call.payload);
+  state->calls[state->depth - 1].range = call.callee->range;
 }
 
 void Recorder::Frames(ThreadState* state, uint64_t time_ns, GstBuffer* buffer, uint64_t* payload) {
@@ -424,6 +424,12 @@ void Recorder::StateChanged(GstClockTime ts, GstElement* element, GstStateChange
   // reading takes the element's.
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED)
     Describe(element, known, FlagsOf(element) | (Leaks(element) ? uint64_t{kElementLeaks} : 0));
+  // Once: a call that is going on ends the range that it began.
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED && settings_.nvtx && nvtx::Listens() &&
+      !known->is_bin && known->range.domain == nullptr) {
+    const std::string path = PathOf(GST_OBJECT(element));
+    known->range = nvtx::NameOf(path.substr(0, path.find('/')), NameOf(GST_OBJECT(element)));
+  }
   if (before > 0) LookForThreads(state, known, before);
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
     state->woken = known;

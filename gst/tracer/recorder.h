@@ -60,8 +60,9 @@ struct OpenCall {
   RecordType type;
   KnownPad* pad = nullptr;
   KnownElement* callee = nullptr;
-  uint64_t payload = 0;  ///< of the NVTX range
-  uint64_t threads = 0;  ///< of the process before it; 0: not counted
+  uint64_t payload = 0;        ///< of the NVTX range
+  uint64_t threads = 0;        ///< of the process before it; 0: not counted
+  nvtx::RangeName range = {};  ///< that it opened, if any
 };
 
 struct ThreadState;
