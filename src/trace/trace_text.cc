@@ -178,6 +178,20 @@ std::string LevelsText(const TraceFile& trace, const std::vector<QueueLevels>& l
          curves;
 }
 
+/// Kernels' names are whole C++ types: begin and end are kept. The JSON has them whole.
+std::string Shortened(const std::string& name) {
+  constexpr size_t kMost = 80;
+  constexpr size_t kEnd = 24;
+  if (name.size() <= kMost) return name;
+  // No character of several bytes is cut in two.
+  const auto is_inside = [&](size_t at) { return (static_cast<uint8_t>(name[at]) & 0xC0) == 0x80; };
+  size_t head = kMost - kEnd - 1;
+  while (head > 0 && is_inside(head)) --head;
+  size_t tail = name.size() - kEnd;
+  while (tail < name.size() && is_inside(tail)) ++tail;
+  return name.substr(0, head) + "~" + name.substr(tail);
+}
+
 std::string RowsText(const std::string& title, const std::vector<TimeRow>& all, size_t rows) {
   if (all.empty()) return "";
   int64_t sum = 0;
@@ -188,7 +202,7 @@ std::string RowsText(const std::string& title, const std::vector<TimeRow>& all, 
     if (rows > 0 && shown == rows) break;
     ++shown;
     table.Add(
-        {(row.domain.empty() ? "" : row.domain + ":") + row.name,
+        {Shortened((row.domain.empty() ? "" : row.domain + ":") + row.name),
          Duration(static_cast<double>(row.total_ns)),
          fmt::format("{:.1f}", Share(static_cast<double>(row.total_ns), static_cast<double>(sum))),
          std::to_string(row.count), Duration(row.mean_ns()),
