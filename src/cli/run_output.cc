@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "cli/run_tables.h"
+#include "cli/trace_charts.h"
 #include "measure/bench_result.h"
 #include "measure/run_result.h"
 #include "report/line_charts.h"
@@ -46,6 +47,19 @@ Result<Derived> Derive(const LoadedRun& loaded) {
     derived.reasons = RunReasons(loaded, run);
   }
   return derived;
+}
+
+/// The charts of each part's trace, where `run --trace` left one.
+void AddTraceCharts(const LoadedRun& loaded, std::vector<LineChart>* charts) {
+  for (const RunPart& part : loaded.run.parts) {
+    const std::string stem = part.samples.substr(0, part.samples.find('.'));
+    const std::string path = JoinPath(loaded.path, stem + ".sgtrace");
+    if (!FileExists(path)) continue;
+    const Result<trace::TraceFile> file = trace::TraceFile::Open(path);
+    if (!file.ok() || file->records == 0) continue;  // run.json's notes say why
+    for (LineChart& chart : TraceCharts(*file, trace::Summarize(*file), stem))
+      charts->push_back(std::move(chart));
+  }
 }
 
 Json WholeJson(const LoadedRun& loaded, const Json& result) {
@@ -92,7 +106,8 @@ Result<Json> ResultJson(const LoadedRun& loaded) {
 
 Status WriteResults(const std::string& folder, const Console& console, bool json) {
   SG_ASSIGN_OR_RETURN(const LoadedRun loaded, LoadRun(folder));
-  SG_ASSIGN_OR_RETURN(const Derived derived, Derive(loaded));
+  SG_ASSIGN_OR_RETURN(Derived derived, Derive(loaded));
+  AddTraceCharts(loaded, &derived.charts);
   const std::string result = ToJsonText(WholeJson(loaded, derived.result));
   SG_RETURN_IF_ERROR(WriteFileAtomic(JoinPath(folder, "result.json"), result));
   SG_RETURN_IF_ERROR(WriteFileAtomic(JoinPath(folder, "result.csv"), derived.csv));

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/trace_charts.h"
 #include "trace/nsys_command.h"
 #include "trace/nsys_export.h"
 #include "trace/trace_reader.h"
@@ -19,6 +20,7 @@ struct TraceCommandOptions {
   std::string file;
   std::string perfetto;
   std::string folded;
+  std::string charts;
   size_t rows = 20;
 };
 
@@ -45,6 +47,10 @@ Status ShowTrace(const TraceCommandOptions& options, const Console& console) {
     console.Say("Stacks in " + options.folded + " (flame graph input, nanoseconds)");
   }
   const trace::TraceSummary summary = trace::Summarize(file);
+  if (!options.charts.empty()) {
+    SG_RETURN_IF_ERROR(DrawLineCharts(TraceCharts(file, summary, "trace"), options.charts));
+    console.Say("Charts in " + options.charts);
+  }
   if (options.common.json)
     std::fputs(ToJsonText(trace::TraceJson(file, summary)).c_str(), stdout);
   else
@@ -70,9 +76,9 @@ Result<trace::ProfileTables> ReadProfile(const std::string& file, std::string_vi
 
 Status ShowProfile(const TraceCommandOptions& options, std::string_view first_bytes,
                    const Console& console) {
-  if (!options.perfetto.empty() || !options.folded.empty())
+  if (!options.perfetto.empty() || !options.folded.empty() || !options.charts.empty())
     return UserError(options.file +
-                     ": is of nsys; --perfetto and --folded need a trace of sgtrace");
+                     ": is of nsys; --perfetto, --folded and --charts need a trace of sgtrace");
   SG_ASSIGN_OR_RETURN(const trace::ProfileTables tables, ReadProfile(options.file, first_bytes));
   if (options.common.json)
     std::fputs(ToJsonText(trace::ProfileJson(tables)).c_str(), stdout);
@@ -104,6 +110,8 @@ void AddTraceCommand(CLI::App* app, CommandRun* run) {
       ->required();
   command->add_option("--perfetto", options->perfetto, "Write the timeline there (Chrome JSON)");
   command->add_option("--folded", options->folded, "Write stacks for a flame graph there");
+  command->add_option("--charts", options->charts,
+                      "Draw trace_elements.svg and trace_queues.svg into that folder");
   command->add_option("--rows", options->rows, "Rows of each table; 0: all")->capture_default_str();
   AddCommonFlags(command, &options->common);
   command->callback([options, run] { *run = [options] { return Trace(*options); }; });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/files.h"
@@ -47,8 +48,11 @@ std::string PlotOf(const LineChart& chart, const ChartSeries& series, size_t ind
     case LineChart::Style::kBars:
       break;
   }
-  return fmt::format("$data{} using 1:2 axes {} with boxes fill solid 0.6 title {}", index, axes,
-                     title);
+  // Side by side: the whole group is 0.7 wide, with its middle at x.
+  const auto count = static_cast<double>(chart.series.size());
+  const double shift = 0.7 * ((static_cast<double>(index) + 0.5) / count - 0.5);
+  return fmt::format("$data{} using ($1{:+.4g}):2 axes {} with boxes fill solid 0.6 title {}",
+                     index, shift, axes, title);
 }
 
 }  // namespace
@@ -61,7 +65,16 @@ std::string LineChartScript(const LineChart& chart) {
       "set yrange [0:*]\nset tics nomirror\nset offsets graph 0.02, graph 0.02, 0, 0\n",
       Quoted(chart.file), Quoted(chart.title), Quoted(chart.x_label), Quoted(chart.y_label));
   if (chart.doubling_x) script += "set logscale x 2\nset xtics 2\n";
-  if (chart.style == LineChart::Style::kBars) script += "set boxwidth 0.7\nset xtics 1\n";
+  if (chart.style == LineChart::Style::kBars)
+    script += fmt::format("set boxwidth {:.4g}\nset xtics 1\n",
+                          0.7 / static_cast<double>(std::max<size_t>(1, chart.series.size())));
+  if (!chart.x_names.empty()) {
+    std::string tics;
+    for (size_t i = 0; i < chart.x_names.size(); ++i)
+      tics += fmt::format("{}{} {}", i == 0 ? "" : ", ", Quoted(chart.x_names[i]), i + 1);
+    script += fmt::format("set xtics ({}) rotate by -30\nset xrange [0.4:{}.6]\n", tics,
+                          chart.x_names.size());
+  }
   if (!chart.second_label.empty())
     script +=
         fmt::format("set y2label {}\nset y2tics\nset y2range [0:*]\n", Quoted(chart.second_label));

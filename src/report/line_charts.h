@@ -31,6 +31,8 @@ struct LineChart {
   std::string second_label;  ///< of the right scale
   Style style = Style::kLines;
   bool doubling_x = false;  ///< 1, 2, 4, … evenly spaced
+  /// Of the places x = 1, 2, … of bars; the bars of several series stand side by side.
+  std::vector<std::string> x_names;
   std::vector<ChartSeries> series;
   std::optional<double> limit;  ///< a dashed line
   std::string limit_title;
