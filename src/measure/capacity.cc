@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/steady_state.h"
-
 namespace sg {
 namespace {
 
@@ -16,6 +14,8 @@ constexpr double kShortestWindowS = 2;
 constexpr double kLatePeriods = 3;
 /// Backlogs that grow slower are not told from chance in runs of usual length.
 constexpr double kBacklogOfPace = 0.002;
+/// Frames. What grows by less during the whole run is a frame that comes a little later.
+constexpr double kLeastBacklog = 1;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / kNsPerS; }
 
@@ -96,8 +96,9 @@ PacedStream JudgeStream(const StreamFrames& stream, const Judged& run) {
   result.latency_p50_ms = QuantileOfSeries(latencies_ms, 0.5);
   result.latency_p99_ms = QuantileOfSeries(latencies_ms, 0.99);
   result.backlog_per_s = BacklogSlope(stream, first_due_s, run.pace_fps, run.windows);
-  result.backlog_grows =
-      result.backlog_per_s.low > 0 && result.backlog_per_s.value > kBacklogOfPace * run.pace_fps;
+  const double growth = result.backlog_per_s.value * (run.windows.End() - run.windows.from_s);
+  result.backlog_grows = result.backlog_per_s.low > 0 && growth >= kLeastBacklog &&
+                         result.backlog_per_s.value > kBacklogOfPace * run.pace_fps;
   return result;
 }
 
@@ -117,12 +118,24 @@ double EndOf(const RunRecord& record) {
   return record.measure_s > 0 ? std::min(end_s, asked_s) : end_s;
 }
 
+/// Windows before the first one in which as many frames came as were due, one a stream more or
+/// less; none when that is not in the first half. What goes wrong behind it is no warm-up, however
+/// early: a change of level that a stall makes would hide the stall.
+size_t PacedWarmUp(const RunRecord& record, const Windows& windows) {
+  const auto streams = static_cast<double>(record.streams.size());
+  const double due = streams * record.pace_fps * windows.length_s;
+  const std::vector<double> rates = RatePerWindow(record, windows);
+  for (size_t i = 0; i < rates.size() / 2; ++i) {
+    if (std::fabs(rates[i] * windows.length_s - due) <= streams) return i;
+  }
+  return 0;
+}
+
 /// From the end of the warm-up to the end of the run.
 Window PacedWindow(const RunRecord& record) {
   Window window = {record.FirstArrival() + record.warmup_s, EndOf(record)};
   const Windows whole = CutIntoWindows(window.from_s, window.to_s);
-  const SteadyState state = FindSteadyState(RatePerWindow(record, whole));
-  window.from_s += static_cast<double>(state.warmup_windows) * whole.length_s;
+  window.from_s += static_cast<double>(PacedWarmUp(record, whole)) * whole.length_s;
   return window;
 }
 

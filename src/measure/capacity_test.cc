@@ -69,6 +69,49 @@ TEST(Capacity, AStallShowsInItsStreamOnly) {
   EXPECT_NE(Rule(verdict, "frames later").where.find("stream 2"), std::string::npos);
 }
 
+TEST(Capacity, AStallIsNeverTakenForTheWarmUp) {
+  for (double from_s = 1.5; from_s < 12; from_s += 0.5) {
+    for (const double length_s : {1.0, 2.5, 4.0}) {
+      PacedServer server;
+      server.seconds = 14;
+      server.pace_fps = 10;
+      server.stalled_stream = 2;
+      server.stall_from_s = from_s;
+      server.stall_s = length_s;
+      const CapacityVerdict verdict = Judge(server);
+      EXPECT_FALSE(verdict.holds) << from_s << " s, " << length_s << " s long";
+      EXPECT_EQ(verdict.worst_stream, 2U) << from_s << " s, " << length_s << " s long";
+    }
+  }
+}
+
+TEST(Capacity, AServerThatStoodStillHasNotWarmedUp) {
+  for (double from_s = 1.5; from_s < 9; from_s += 0.25) {
+    for (const double length_s : {1.0, 2.0, 3.0}) {
+      PacedServer server;
+      server.seconds = 14;
+      server.pace_fps = 10;
+      server.throttle_from_s = from_s;
+      server.throttle_s = length_s;
+      EXPECT_FALSE(Judge(server).holds) << from_s << " s, " << length_s << " s long";
+    }
+  }
+}
+
+TEST(Capacity, AFrameThatComesALittleLaterIsNoBacklog) {
+  PacedServer server;
+  server.streams = 1;
+  server.pace_fps = 10;
+  server.seconds = 5;
+  RunRecord record = server.Run();
+  // 15 ms more each second: of a tenth of a second that a frame has.
+  for (FrameSample& frame : record.frames)
+    frame.arrival_ns += static_cast<uint64_t>(static_cast<double>(frame.arrival_ns) * 0.015);
+  const auto verdict = JudgePacedRun(record, {});
+  ASSERT_TRUE(verdict.ok()) << verdict.error().message;
+  EXPECT_TRUE(Rule(*verdict, "growth of the backlog").holds);
+}
+
 TEST(Capacity, AStarvingStreamFailsAlthoughTheSumIsEnough) {
   PacedServer server;
   server.starving_stream = 1;

@@ -136,6 +136,17 @@ void FitMemoryOf(const LoadedRun& loaded, RunResult* result) {
     result->memory_ceiling = result->memory->StreamsWithin(available.get<double>());
 }
 
+/// ": frames later than 300 ms 3.2 % (limit 1 %), stream 2" of the first rule that does not hold.
+std::string FailingRule(const PacedPart& paced) {
+  if (!paced.verdict) return "";
+  for (const RuleOutcome& rule : paced.verdict->rules) {
+    if (rule.holds) continue;
+    return fmt::format(": {} {:.3g} {} (limit {:.3g}), {}", rule.rule, rule.value, rule.unit,
+                       rule.limit, rule.where);
+  }
+  return "";
+}
+
 /// A failure on a disturbed machine says little about a quiet one.
 std::string DisturbedWords(const PacedPart& paced) {
   if (!paced.verdict || !paced.verdict->disturbed) return "";
@@ -163,7 +174,8 @@ void Conclude(const LoadedRun& loaded, RunResult* result) {
       const bool holds = paced.verdict && paced.verdict->holds;
       words.push_back(fmt::format("{} stream{} at {:g} fps: {}{}", paced.part.streams,
                                   paced.part.streams == 1 ? "" : "s", paced.part.pace_fps,
-                                  holds ? "HOLDS" : "FAILS", DisturbedWords(paced)));
+                                  holds ? "HOLDS" : "FAILS" + FailingRule(paced),
+                                  DisturbedWords(paced)));
       result->holds = result->holds && holds;
     }
   }
