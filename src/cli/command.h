@@ -55,6 +55,7 @@ void AddExplainCommand(CLI::App* app, CommandRun* run);
 void AddHubCommand(CLI::App* app, CommandRun* run);
 void AddTraceCommand(CLI::App* app, CommandRun* run);
 void AddDoctorCommand(CLI::App* app, CommandRun* run);
+void AddEngineCommand(CLI::App* app, CommandRun* run);
 void AddContainerCommand(CLI::App* app, CommandRun* run);
 
 }  // namespace sg

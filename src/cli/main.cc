@@ -39,6 +39,7 @@ int Main(int argc, char** argv) {
   AddTraceCommand(&app, &run);
   AddHubCommand(&app, &run);
   AddCleanCommand(&app, &run);
+  AddEngineCommand(&app, &run);
   AddDoctorCommand(&app, &run);
   AddContainerCommand(&app, &run);
   try {

@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <fmt/format.h>
+
 #include "base/files.h"
 
 namespace sg {
@@ -27,6 +29,11 @@ Json TensorToJson(const EngineTensor& tensor) {
 EngineTensor TensorFromJson(const Json& json) {
   return {json.at("name").get<std::string>(), json.at("type").get<std::string>(),
           json.at("shape").get<std::vector<size_t>>()};
+}
+
+/// "AMD EPYC (avx2+avx512f)": what an engine file is tied to.
+std::string DeviceText(const std::string& name, const std::string& features) {
+  return name + " (" + features + ")";
 }
 
 }  // namespace
@@ -148,6 +155,41 @@ Result<EngineTiming> EngineTiming::FromJson(const Json& json) {
     t->cpu_ms_per_image = j.at("cpu_ms_per_image").get<double>();
     t->log_path = j.at("log_path").get<std::string>();
   });
+}
+
+Result<std::string> HashOfAll(const std::vector<std::string>& paths) {
+  std::string hashes;
+  for (const std::string& path : paths) {
+    SG_ASSIGN_OR_RETURN(const std::string sha256, Sha256File(path));
+    hashes += sha256 + " " + BaseName(path) + "\n";
+  }
+  return hashes.empty() ? "" : Sha256(hashes);
+}
+
+std::string ArtifactMismatch(const EngineArtifact& have, const EngineArtifact& wanted) {
+  if (have.onnx_sha256 != wanted.onnx_sha256)
+    return fmt::format("the ONNX changed (hash {}, the engine was built from {})",
+                       wanted.onnx_sha256.substr(0, 12), have.onnx_sha256.substr(0, 12));
+  if (have.external_data_sha256 != wanted.external_data_sha256)
+    return "the weights beside the ONNX changed";
+  if (have.runtime_version != wanted.runtime_version)
+    return fmt::format("built by {} {}, this is {}", wanted.runtime, have.runtime_version,
+                       wanted.runtime_version);
+  if (have.device_name != wanted.device_name || have.cpu_features != wanted.cpu_features)
+    return fmt::format("built for {} {}, this is {}", wanted.device,
+                       DeviceText(have.device_name, have.cpu_features),
+                       DeviceText(wanted.device_name, wanted.cpu_features));
+  if (have.precision_asked != wanted.precision_asked)
+    return fmt::format("precision {} was asked, it holds {}", wanted.precision_asked,
+                       have.precision_asked);
+  if (have.max_batch != wanted.max_batch)
+    return fmt::format("max batch {} was asked, it holds {}", wanted.max_batch, have.max_batch);
+  if (have.net_scale_factor != wanted.net_scale_factor || have.offsets != wanted.offsets)
+    return fmt::format(
+        "preprocessing changed (net-scale-factor {}, offsets {}; it holds {}, offsets {})",
+        wanted.net_scale_factor, Json(wanted.offsets).dump(), have.net_scale_factor,
+        Json(have.offsets).dump());
+  return "";
 }
 
 std::string OpenVinoEnginePath(const EngineRequest& request) {

@@ -49,8 +49,9 @@ struct EngineArtifact {
   std::string external_data_sha256;  ///< over the weights beside it; empty when there are none
   std::string device;                ///< "CPU"
   std::string device_name;           ///< as the runtime names it
-  std::string cpu_features;          ///< Processor::FeatureKey() of the machine that built it
-  std::string runtime;               ///< "OpenVINO"
+  /// Of the machine that built it: Processor::FeatureKey(), or "compute 9.0" of a GPU.
+  std::string cpu_features;
+  std::string runtime;  ///< "OpenVINO", "TensorRT"
   std::string runtime_version;
   std::string precision_asked;  ///< "fp32" or "fp16"
   std::string precision_used;   ///< "f32", "bf16", "f16"
@@ -121,8 +122,19 @@ class Engine {
 /// The embedded engine: OpenVINO in streamgauge-worker.
 std::unique_ptr<Engine> MakeOpenVinoEngine();
 
+/// TensorRT through trtexec (tensorrt/tensorrt_engine.h says how).
+struct TensorRtTools;
+std::unique_ptr<Engine> MakeTensorRtEngine(const TensorRtTools& tools);
+
 /// {engines_folder}/{stem}_dynamic_b{MAX}.blob: where the embedded engine keeps what it built.
 std::string OpenVinoEnginePath(const EngineRequest& request);
+
+/// Over names and contents; empty for no files.
+Result<std::string> HashOfAll(const std::vector<std::string>& paths);
+
+/// Why a file that says `have` of itself is not the one that is wanted; empty when it is. Only what
+/// is known before a build is looked at.
+std::string ArtifactMismatch(const EngineArtifact& have, const EngineArtifact& wanted);
 
 /// Reads an engine file's sidecar ({path}.json). kUser when it is missing or is not one.
 Result<EngineArtifact> ReadSidecar(const std::string& engine_path);

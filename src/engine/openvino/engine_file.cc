@@ -29,21 +29,6 @@ ov::Core& Core() {
 
 std::string OpenVinoVersion() { return ov::get_openvino_version().buildNumber; }
 
-/// "AMD EPYC (avx2+avx512f)": what an engine file is tied to.
-std::string CpuText(const std::string& name, const std::string& features) {
-  return name + " (" + features + ")";
-}
-
-/// Over names and contents; empty for no files.
-Result<std::string> HashOfAll(const std::vector<std::string>& paths) {
-  std::string hashes;
-  for (const std::string& path : paths) {
-    SG_ASSIGN_OR_RETURN(const std::string sha256, Sha256File(path));
-    hashes += sha256 + " " + BaseName(path) + "\n";
-  }
-  return hashes.empty() ? "" : Sha256(hashes);
-}
-
 /// What a file built now for `request` would say of itself, as far as that is known beforehand.
 Result<EngineArtifact> Wanted(const EngineRequest& request) {
   EngineArtifact wanted;
@@ -66,32 +51,6 @@ Result<EngineArtifact> Wanted(const EngineRequest& request) {
   return wanted;
 }
 
-/// Why a file that describes itself as `have` is not the one wanted; empty when it is.
-std::string Mismatch(const EngineArtifact& have, const EngineArtifact& wanted) {
-  if (have.onnx_sha256 != wanted.onnx_sha256)
-    return fmt::format("the ONNX changed (hash {}, the engine was built from {})",
-                       wanted.onnx_sha256.substr(0, 12), have.onnx_sha256.substr(0, 12));
-  if (have.external_data_sha256 != wanted.external_data_sha256)
-    return "the weights beside the ONNX changed";
-  if (have.runtime_version != wanted.runtime_version)
-    return fmt::format("built by OpenVINO {}, this is {}", have.runtime_version,
-                       wanted.runtime_version);
-  if (have.device_name != wanted.device_name || have.cpu_features != wanted.cpu_features)
-    return fmt::format("built for CPU {}, this is {}", CpuText(have.device_name, have.cpu_features),
-                       CpuText(wanted.device_name, wanted.cpu_features));
-  if (have.precision_asked != wanted.precision_asked)
-    return fmt::format("precision {} was asked, it holds {}", wanted.precision_asked,
-                       have.precision_asked);
-  if (have.max_batch != wanted.max_batch)
-    return fmt::format("max batch {} was asked, it holds {}", wanted.max_batch, have.max_batch);
-  if (have.net_scale_factor != wanted.net_scale_factor || have.offsets != wanted.offsets)
-    return fmt::format(
-        "preprocessing changed (net-scale-factor {}, offsets {}; it holds {}, offsets {})",
-        wanted.net_scale_factor, Json(wanted.offsets).dump(), have.net_scale_factor,
-        Json(have.offsets).dump());
-  return "";
-}
-
 /// The file at `wanted.path` loaded, if it is whole and the wanted one; else `reason` says why not.
 std::optional<EngineArtifact> Reuse(const EngineArtifact& wanted, std::string* reason) {
   auto sidecar = ReadSidecar(wanted.path);
@@ -99,7 +58,7 @@ std::optional<EngineArtifact> Reuse(const EngineArtifact& wanted, std::string* r
     *reason = FileExists(wanted.path + ".json") ? "its sidecar cannot be read" : "no sidecar";
     return std::nullopt;
   }
-  *reason = Mismatch(*sidecar, wanted);
+  *reason = ArtifactMismatch(*sidecar, wanted);
   if (!reason->empty()) return std::nullopt;
   auto sha256 = Sha256File(wanted.path);
   if (!sha256.ok() || *sha256 != sidecar->sha256) {
@@ -220,9 +179,9 @@ Result<std::unique_ptr<LoadedEngine>> LoadedEngine::Load(const std::string& path
                             ", this is " + OpenVinoVersion() + kRemedy);
   const std::string features = ThisProcessor().FeatureKey();
   if (artifact.cpu_features != features)
-    return EnvironmentError(path + ": built for CPU " +
-                            CpuText(artifact.device_name, artifact.cpu_features) +
-                            ", this one has " + features + kRemedy);
+    return EnvironmentError(fmt::format("{}: built for CPU {} ({}), this one has {}{}", path,
+                                        artifact.device_name, artifact.cpu_features, features,
+                                        kRemedy));
   std::unique_ptr<LoadedEngine> engine(new LoadedEngine(std::move(*file)));
   if (Status imported = engine->Import(); !imported.ok())
     return UserError(path + ": " + imported.error().message + kRemedy);
