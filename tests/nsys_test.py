@@ -29,6 +29,15 @@ class RealNsys(Case):
         self.assertEqual({name for domain, name in ours if domain == "pipeline0"}, ELEMENTS)
         self.assert_equal_to_stats(report.with_suffix(".sqlite"), ours, {r["name"]: r for r in tables["os"]})
 
+    def test_a_program_is_recorded_and_shown(self):
+        env = {"GST_PLUGIN_PATH": str(PLUGINS), "GST_REGISTRY": str(BIN.parent / "trace-registry.bin"),
+               "GST_TRACERS": "sgtrace", "SGTRACE_FILE": str(self.folder / "run.sgtrace")}
+        result = run(STREAMGAUGE, "trace", "--nsys", self.folder / "run", "--json", "--", "gst-launch-1.0", "-q",
+                     *PIPELINE.split(), env=env, timeout=300)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        names = {r["name"] for r in json.loads(result.stdout)["ranges"]}
+        self.assertLessEqual(ELEMENTS, names)
+
     def assert_equal_to_stats(self, sqlite, ranges, calls):
         new_names = "nvtx_sum" in run("nsys", "stats", "--help-reports").stdout
         for report, key, ours in (("nvtx_sum" if new_names else "nvtxsum", "Range",

@@ -304,6 +304,46 @@ class Nsys(Case):
         said = self.stats("Processing [a.sqlite] with [cuda_gpu_kern_sum.py]...\nTime (%),Total Time (ns),Instances,Name\n")
         self.assertIn("kernels: the report is empty", said["absent"])
 
+    def recorded(self, refused):
+        """trace --nsys with a stand-in that refuses each of the words, and whose report is made beforehand."""
+        made = self.folder / "made.sqlite"
+        made.unlink(missing_ok=True)
+        nsys_exports.make(made, "2022")
+        bin = self.folder / "bin"
+        bin.mkdir(exist_ok=True)
+        nsys = bin / "nsys"
+        nsys.write_text(f"""#!/bin/sh
+case "$1" in
+--version) echo 'NVIDIA Nsight Systems version 2022.4.2.1-df9881f'; exit 0 ;;
+export) for word in "$@"; do case "$word" in --output=*) cp '{made}' "${{word#--output=}}" ;; esac; done; exit 0 ;;
+esac
+echo "$*" >> '{bin}/calls'
+for word in {' '.join(refused)}; do
+  case "$*" in *"$word"*) echo "unrecognised: $word" >&2; exit 1 ;; esac
+done
+for word in "$@"; do case "$word" in --output=*) touch "${{word#--output=}}.nsys-rep" ;; esac; done
+""")
+        nsys.chmod(0o755)
+        result = run(STREAMGAUGE, "trace", "--nsys", self.folder / "report", "--", "true", "-x y",
+                     env={"PATH": f"{bin}:{os.environ['PATH']}"})
+        return result, (bin / "calls").read_text().splitlines()
+
+    def test_recording_asks_for_less_until_there_is_a_report(self):
+        result, calls = self.recorded(["osrt"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("gemm<float>", result.stdout)
+        self.assertEqual(len(calls), 2)
+        self.assertTrue(calls[1].endswith("true -x y"))
+        (self.folder / "bin" / "calls").unlink()
+        result, calls = self.recorded(["osrt", "memory-usage"])
+        self.assertEqual((result.returncode, len(calls)), (0, 3))
+        self.assertIn("--trace=cuda,nvtx ", calls[2])
+
+    def test_recording_that_never_works_says_why(self):
+        result, calls = self.recorded(["cuda"])
+        self.assertEqual((result.returncode, len(calls)), (3, 3))
+        self.assertIn("unrecognised: cuda", result.stderr)
+
     def test_a_stream_without_nsys_names_what_is_missing(self):
         (self.folder / "a.qdstrm").write_bytes(b"QDSTRM")
         result = run(STREAMGAUGE, "trace", self.folder / "a.qdstrm", env={"PATH": "/nowhere"})

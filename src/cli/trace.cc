@@ -1,10 +1,13 @@
 // streamgauge trace: where the time of a traced process went.
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/subprocess.h"
 #include "cli/command.h"
 #include "cli/trace_charts.h"
 #include "trace/nsys_command.h"
@@ -17,7 +20,10 @@ namespace {
 
 struct TraceCommandOptions {
   CommonFlags common;
+  std::vector<std::string> words;  ///< the file, or the program that nsys records
   std::string file;
+  std::string nsys;  ///< record the program with nsys into this report
+  double duration_s = 0;
   std::string perfetto;
   std::string folded;
   std::string charts;
@@ -87,9 +93,34 @@ Status ShowProfile(const TraceCommandOptions& options, std::string_view first_by
   return OkStatus();
 }
 
-Status Trace(const TraceCommandOptions& options) {
+/// Runs the program under nsys and leaves the report in options->file.
+Status RecordProgram(TraceCommandOptions* options, const Console& console) {
+  trace::NsysRequest request;
+  request.output = options->nsys;
+  request.duration_s = options->duration_s;
+  request.has_gpu = !FindProgram("nvidia-smi").empty();
+  request.program = options->words;
+  SG_RETURN_IF_ERROR(MakeFolders(ParentFolder(AbsolutePath(options->nsys))));
+  SG_ASSIGN_OR_RETURN(options->file, trace::RecordWithNsys(request, [&](const std::string& line) {
+                        console.Say(line);
+                      }));
+  console.Say("Report in " + options->file);
+  return OkStatus();
+}
+
+Status Trace(TraceCommandOptions options) {
   SetUpLog(options.common.verbose);
   const Console console(options.common);
+  if (!options.nsys.empty()) {
+    SG_RETURN_IF_ERROR(RecordProgram(&options, console));
+  } else if (options.words.size() > 1) {
+    return UserError(
+        fmt::format("{}: one file at a time; a program is recorded with --nsys REPORT -- "
+                    "PROGRAM",
+                    options.words[1]));
+  } else {
+    options.file = options.words.front();
+  }
   if (FolderExists(options.file)) return UserError(options.file + ": is a folder, not a trace");
   if (!FileExists(options.file)) return UserError(options.file + ": no such file");
   SG_ASSIGN_OR_RETURN(const std::string first_bytes, FirstBytes(options.file));
@@ -104,10 +135,16 @@ void AddTraceCommand(CLI::App* app, CommandRun* run) {
   CLI::App* command = app->add_subcommand(
       "trace", "Where the time went: per element, thread, frame, queue, and on the GPU");
   command
-      ->add_option("file", options->file,
+      ->add_option("file", options->words,
                    "A trace of sgtrace or the collector; nsys: .sqlite, .nsys-rep, .qdstrm, CSV of "
-                   "nsys stats")
+                   "nsys stats; with --nsys the program, behind --")
       ->required();
+  command->add_option(
+      "--nsys", options->nsys,
+      "Record a program with nsys into this report (name without ending), then show "
+      "it: trace --nsys run -- gst-launch-1.0 …");
+  command->add_option("--duration", options->duration_s, "Seconds that nsys records (default: all)")
+      ->check(CLI::Range(1.0, 86400.0));
   command->add_option("--perfetto", options->perfetto, "Write the timeline there (Chrome JSON)");
   command->add_option("--folded", options->folded, "Write stacks for a flame graph there");
   command->add_option("--charts", options->charts,

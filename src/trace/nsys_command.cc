@@ -98,28 +98,21 @@ const char* NsysRungWords(NsysRung rung) {
 std::vector<std::string> NsysProfileCommand(const NsysVersion& version, NsysRung rung,
                                             const NsysRequest& request) {
   std::vector<std::string> argv = {"nsys", "profile"};
-  switch (rung) {
-    case NsysRung::kFull:
-      argv.push_back("--trace=cuda,nvtx,osrt,cudnn,cublas");
-      break;
-    case NsysRung::kNoOsNoCounters:
-      argv.push_back("--trace=cuda,nvtx,cudnn,cublas");
-      break;
-    case NsysRung::kCudaAndNvtx:
-      argv.push_back("--trace=cuda,nvtx");
-      break;
-  }
-  argv.push_back("--sample=none");
-  // 2021.4 has this option first; older ones trace context switches by --sample alone.
-  if (version.AtLeast(2021, 4)) argv.push_back("--cpuctxsw=none");
+  // The option's name of today came with 2024.5, and the newest versions refuse the older one.
+  const bool is_new = version.AtLeast(2024, 5);
+  argv.push_back(rung == NsysRung::kFull ? "--trace=cuda,nvtx,osrt" : "--trace=cuda,nvtx");
   if (rung == NsysRung::kFull && request.has_gpu && version.AtLeast(2021, 2))
-    // Renamed in 2024.5; the older name is refused by the newest ones.
-    argv.push_back(version.AtLeast(2024, 5) ? "--gpu-metrics-devices=all"
-                                            : "--gpu-metrics-device=all");
+    argv.push_back(is_new ? "--gpu-metrics-devices=all" : "--gpu-metrics-device=all");
+  if (!is_new || rung != NsysRung::kFull) {
+    // Samples of every thread's stack, which nothing here reads: 2022.4 writes 37 MB a second of
+    // them and needs minutes to import that.
+    argv.push_back("--sample=none");
+    if (version.AtLeast(2021, 4)) argv.push_back("--cpuctxsw=none");
+  }
   if (rung != NsysRung::kCudaAndNvtx) argv.push_back("--cuda-memory-usage=true");
+  argv.push_back("--force-overwrite=true");
   if (request.duration_s > 0)
     argv.push_back(fmt::format("--duration={:.0f}", std::max(1.0, request.duration_s)));
-  argv.push_back("--force-overwrite=true");
   argv.push_back("--output=" + request.output);
   argv.insert(argv.end(), request.program.begin(), request.program.end());
   return argv;
@@ -156,6 +149,32 @@ std::string FindQdstrmImporter(const std::string& nsys_path,
     if (exists(path)) return path;
   }
   return "";
+}
+
+Result<std::string> RecordWithNsys(const NsysRequest& request,
+                                   const std::function<void(const std::string&)>& say) {
+  SG_ASSIGN_OR_RETURN(const NsysVersion version, FindNsys());
+  const std::string endings[] = {".nsys-rep", ".qdrep", ".qdstrm"};
+  std::string last_line;
+  for (const NsysRung rung : kNsysRungs) {
+    for (const std::string& ending : endings)
+      SG_RETURN_IF_ERROR(RemoveAll(request.output + ending));
+    Subprocess nsys;
+    nsys.argv = NsysProfileCommand(version, rung, request);
+    nsys.grace_s = 60;  // it writes its report then
+    const auto keep = [&](const std::string& line) {
+      if (!line.empty()) last_line = line;
+    };
+    nsys.on_stdout_line = keep;
+    nsys.on_stderr_line = keep;
+    SG_ASSIGN_OR_RETURN(const SubprocessExit exit, RunSubprocess(nsys));
+    for (const std::string& ending : endings)
+      if (FileExists(request.output + ending)) return request.output + ending;
+    if (exit.interrupted) return InterruptedError();
+    say(fmt::format("nsys {} {} left no report ({}; exit code {})", version.text,
+                    NsysRungWords(rung), last_line, exit.code));
+  }
+  return EnvironmentError("nsys makes no report here, whatever it is asked for: " + last_line);
 }
 
 Result<std::string> ConvertToSqlite(const std::string& report) {

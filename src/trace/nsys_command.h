@@ -46,6 +46,13 @@ std::vector<std::string> NsysExportCommand(const std::string& report, const std:
 /// operating system calls and ranges.
 std::vector<std::string> NsysStatsCommand(const NsysVersion& version, const std::string& sqlite);
 
+/// Runs the program under nsys, asking for less until there is a report: rights to counters, or to
+/// operating system calls, are often missing. `say` gets a line when a rung is given up. Returns
+/// the report's path. kEnvironment, with nsys's last line, when even the least gives none;
+/// kInterrupted.
+Result<std::string> RecordWithNsys(const NsysRequest& request,
+                                   const std::function<void(const std::string&)>& say);
+
 /// Where QdstrmImporter is: beside nsys, or in the places that the packages use; empty: nowhere.
 /// `exists` tells whether a path is there.
 std::string FindQdstrmImporter(const std::string& nsys_path,

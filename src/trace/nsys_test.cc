@@ -49,6 +49,19 @@ TEST(NsysCommand, OptionsFollowTheVersion) {
                    "--gpu-metrics-device=all"));
 }
 
+TEST(NsysCommand, TheFirstRungIsTheWholeLine) {
+  NsysRequest request;
+  request.output = "/tmp/ds_profile_1";
+  request.duration_s = 30;
+  request.program = {"deepstream-app", "-c", "a b.txt"};
+  EXPECT_EQ(NsysProfileCommand(Version("2025.1"), NsysRung::kFull, request),
+            (std::vector<std::string>{"nsys", "profile", "--trace=cuda,nvtx,osrt",
+                                      "--gpu-metrics-devices=all", "--cuda-memory-usage=true",
+                                      "--force-overwrite=true", "--duration=30",
+                                      "--output=/tmp/ds_profile_1", "deepstream-app", "-c",
+                                      "a b.txt"}));
+}
+
 TEST(NsysCommand, EachRungAsksForLess) {
   NsysRequest request;
   size_t last = SIZE_MAX;
