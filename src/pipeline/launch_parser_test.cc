@@ -71,7 +71,7 @@ TEST(LaunchParser, BinsHoldElementsAndLinkThroughTheirEnds) {
 TEST(LaunchParser, ShellLinesAreReadAsGstLaunchReadsThem) {
   const std::string text =
       "GST_DEBUG=3 env A=b gst-launch-1.0 -e -v filesrc location='a b.mp4' ! \\\n"
-      "  'video/x-raw(memory:NVMM), format=NV12' ! fakesink | tee log";
+      "  'video/x-raw(memory:NVMM), format=NV12' ! fakesink -v | tee log";
   const auto graph = Parsed(text);
   ASSERT_EQ(graph.elements.size(), 2u);
   EXPECT_EQ(graph.elements[0].Find("location")->value, "a b.mp4");

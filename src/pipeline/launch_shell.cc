@@ -136,15 +136,13 @@ LaunchText ReadShellLine(std::string_view line) {
   if (!word.found || !IsLaunchCommand(word.text)) return Plain(line);
   LaunchText out;
   size_t end = word.end;
-  bool in_options = true;
   for (word = words.Next(); word.found; word = words.Next()) {
     end = word.end;
-    const bool option = in_options && word.text.starts_with('-');
-    if (option && (word.text == "-o" || word.text == "--exclude" || word.text == "-X"))
-      words.Next();
-    if (option) continue;
-    in_options = false;
-    Append(word, &out);
+    // Options may stand anywhere; none that gst-launch-1.0 has takes its value from the next word
+    // but these.
+    if (word.text == "-X" || word.text == "--exclude") words.Next();
+    const bool option = word.text.size() > 1 && word.text[0] == '-';
+    if (!option) Append(word, &out);
   }
   out.origin.push_back(end);
   return out;
